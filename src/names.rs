@@ -56,10 +56,18 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
     format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
-/// A text that is longer than all lines of this width without its middle; others whole.
+/// A text that is longer than all lines of this width without its middle, cut between words; others whole.
 pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
     let room = MAX_NAME_LINES * width.max(MIN_TEXT_COLUMNS);
-    if text.len() <= room { text.into() } else { shorten_middle(text, room).into() }
+    if columns_of(text) <= room {
+        return text.into();
+    }
+    let (start, end) = (text_start(text, room / 2), text_end(text, room / 2 - 1));
+    let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = |cut: &'_ str, words: &'_ str| if words.is_empty() { cut.len() } else { words.len() };
+    let start = &start[..whole(start, start.trim_end_matches(is_in_word))];
+    let end = &end[end.len() - whole(end, end.trim_start_matches(is_in_word))..];
+    format!("{start}…{end}").into()
 }
 
 /// A name in as few of `room` columns as it takes, with whole names: packages give way, then the middle of texts. Wider
@@ -78,8 +86,8 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
             }
             let part = &text[range.clone()];
             let shorter: Cow<'_, str> = match *kind {
-                PartKind::Type { simple } if order == 0 => without_package(part, simple, over),
-                PartKind::Member { simple } if order == 1 => without_package(part, simple, over),
+                PartKind::Type { simple_start } if order == 0 => without_package(part, simple_start, over),
+                PartKind::Member { simple_start } if order == 1 => without_package(part, simple_start, over),
                 PartKind::Text if order == 2 => {
                     let columns = columns_of(part);
                     shorten_middle(part, columns.saturating_sub(over).max(MIN_TEXT_COLUMNS).min(columns)).into()
@@ -94,7 +102,7 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
 }
 
 /// Columns that a name takes at least.
-pub fn least_columns(text: &str) -> usize {
+pub fn min_columns(text: &str) -> usize {
     columns_of(&fit_name(text, 0))
 }
 
@@ -185,9 +193,9 @@ pub fn figures_shown(figures: &[FigureWidth], others: usize, width: usize) -> Ve
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum PartKind {
     /// A type: all before its simple name.
-    Type { simple: usize },
+    Type { simple_start: usize },
     /// A member of a class: all before the simple name of that.
-    Member { simple: usize },
+    Member { simple_start: usize },
     /// A key, a text, the path of a file: its middle.
     Text,
     /// Nothing.
@@ -195,7 +203,7 @@ enum PartKind {
 }
 
 /// Words before a member that stands behind its class.
-const BEFORE_MEMBERS: [&str; 4] = ["static ", "static field ", "local of ", " of method "];
+const MEMBER_PREFIXES: [&str; 4] = ["static ", "static field ", "local of ", " of method "];
 
 /// The parts of a name.
 fn name_parts(text: &str) -> Vec<(Range<usize>, PartKind)> {
@@ -234,29 +242,30 @@ fn quote_end(text: &str) -> usize {
 
 fn part_kind(before: &str, name: &str, after: &str) -> PartKind {
     let mut starts = name.match_indices('.').map(|(at, _)| at + 1);
-    let is_member =
-        BEFORE_MEMBERS.iter().any(|words| before.ends_with(words)) || after.starts_with('(') || after.starts_with(" (");
+    let is_member = MEMBER_PREFIXES.iter().any(|words| before.ends_with(words))
+        || after.starts_with('(')
+        || after.starts_with(" (");
     if is_member {
-        let simple = starts.rev().nth(1).unwrap_or(0);
-        return PartKind::Member { simple };
+        let simple_start = starts.rev().nth(1).unwrap_or(0);
+        return PartKind::Member { simple_start };
     }
     // A field has no package. A constant is one, and stands behind its class.
     let is_class = |at: &usize| !name.starts_with('.') && name[*at..].starts_with(char::is_uppercase);
-    let Some(simple) = starts.rfind(is_class) else { return PartKind::Fixed };
-    let is_constant = !name[simple..].contains(char::is_lowercase);
+    let Some(simple_start) = starts.rfind(is_class) else { return PartKind::Fixed };
+    let is_constant = !name[simple_start..].contains(char::is_lowercase);
     match starts.next_back().or(Some(0)).filter(is_class).filter(|_| is_constant) {
-        Some(simple) => PartKind::Member { simple },
-        None => PartKind::Type { simple },
+        Some(simple_start) => PartKind::Member { simple_start },
+        None => PartKind::Type { simple_start },
     }
 }
 
 /// A name without the segments before its simple one, or as many of them as bring it `over` columns down.
-fn without_package(name: &str, simple: usize, over: usize) -> Cow<'_, str> {
-    let starts = name.match_indices(['.', '/']).map(|(at, _)| at + 1).take_while(|at| *at < simple);
+fn without_package(name: &str, simple_start: usize, columns_over: usize) -> Cow<'_, str> {
+    let starts = name.match_indices(['.', '/']).map(|(at, _)| at + 1).take_while(|at| *at < simple_start);
     // The mark takes one.
-    match starts.into_iter().find(|at| columns_of(&name[..*at]) > over) {
+    match starts.into_iter().find(|at| columns_of(&name[..*at]) > columns_over) {
         Some(at) => format!("…{}", &name[at..]).into(),
-        None => name[simple..].into(),
+        None => name[simple_start..].into(),
     }
 }
 
@@ -310,7 +319,7 @@ mod tests {
         assert_eq!(fit_name(&text, 50), "Map[\"01234567890123456…234567890123456789\"]  Entry");
         assert_eq!(fit_name(&text, 0), "Map[\"0123456789012…67890123456789\"]  Entry");
         assert_eq!(fit_name("\"twenty-nine columns, no more\"", 3), "\"twenty-nine columns, no more\"");
-        assert!(least_columns(&format!("/{}", "folder/".repeat(20))) == MIN_TEXT_COLUMNS);
+        assert!(min_columns(&format!("/{}", "folder/".repeat(20))) == MIN_TEXT_COLUMNS);
     }
 
     #[test]
@@ -334,6 +343,11 @@ mod tests {
             assert!(joined(&lines.concat()).ends_with(joined(&fit_name(text, 0)).chars().last().unwrap()), "{lines:?}");
         }
         assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MAX_NAME_LINES + 1);
+        let nested = format!("{}{}", "a::Table<b::Traits<".repeat(40), ">>".repeat(40));
+        let cut = without_middle(&nested, 40);
+        let words = cut.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        assert!(words.into_iter().all(|word| ["a", "b", "Table", "Traits"].contains(&word)), "{cut}");
+        assert!((columns_of(&nested) > 320) & (columns_of(&cut) <= 320), "{cut}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl HeapBuilder {
     }
 
     fn begin_heap(&mut self) {
-        self.frames.push(Frame { name: self.root_name, parent: 0, is_self: false });
+        self.frames.push(Frame { name: self.root_name, parent: 0, is_self_cost: false });
         self.node_paths.push(0);
     }
 
@@ -73,11 +73,11 @@ impl HeapBuilder {
     }
 
     /// The node of a path one name longer than that of `parent`, made when it is new. O(1).
-    pub fn frame_at(&mut self, parent: u32, path: PathId) -> u32 {
+    pub fn find_or_add_frame_of_path(&mut self, parent: u32, path: PathId) -> u32 {
         let (name, node) = &mut self.paths[path.0 as usize];
         if *node == NO_NODE {
             *node = self.frames.len() as u32;
-            self.frames.push(Frame { name: *name, parent, is_self: false });
+            self.frames.push(Frame { name: *name, parent, is_self_cost: false });
             self.node_paths.push(path.0);
         }
         *node
@@ -86,7 +86,7 @@ impl HeapBuilder {
     /// The node of a name below a node, made when it is new. O(1).
     pub fn find_or_add_frame(&mut self, parent: u32, name: NameId) -> u32 {
         let path = self.child_path(parent, name);
-        self.frame_at(parent, path)
+        self.find_or_add_frame_of_path(parent, path)
     }
 
     /// Adds figures to those of the same node and type. O(1).
@@ -116,7 +116,7 @@ impl HeapBuilder {
                 has_callees[frame.parent as usize] = true;
             }
             for (frame, has_callees) in frames.iter_mut().zip(has_callees).skip(1) {
-                frame.is_self = !has_callees && frame.name == self_name;
+                frame.is_self_cost = !has_callees && frame.name == self_name;
             }
         }
         frames.shrink_to_fit();
@@ -140,7 +140,7 @@ mod tests {
             let second = builder.find_or_add_frame(first, run);
             let itself = builder.find_or_add_frame(first, own);
             let again = builder.child_path(0, main);
-            assert_eq!((first, second, itself, builder.frame_at(0, again)), (1, 2, 3, 1), "{round}");
+            assert_eq!((first, second, itself, builder.find_or_add_frame_of_path(0, again)), (1, 2, 3, 1), "{round}");
             assert_eq!((builder.path_of(first), builder.path_of(0) == again), (again, false));
             for (bytes, allocations) in [(10, None), (u64::MAX, Some(2)), (1, Some(3))] {
                 builder.add_entry(Entry::new(second, Some(run), bytes, allocations));
@@ -150,7 +150,7 @@ mod tests {
             let figures = |entry: &Entry| (entry.frame(), entry.type_name(), entry.bytes(), entry.allocations());
             let entries: Vec<_> = entries.iter().map(figures).collect();
             assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
-            let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent, frame.is_self)).collect();
+            let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent, frame.is_self_cost)).collect();
             assert_eq!(nodes, [(root, 0, false), (main, 0, false), (run, 1, false), (own, 1, true)]);
         }
     }
@@ -162,8 +162,8 @@ mod tests {
         let mut builder = HeapBuilder::new(root);
         let outer = builder.find_or_add_frame(0, own);
         builder.find_or_add_frame(outer, own);
-        let is_self: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(|frame| frame.is_self).collect();
-        assert_eq!(is_self, [false, false, true]);
+        let is_self_cost: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(|frame| frame.is_self_cost).collect();
+        assert_eq!(is_self_cost, [false, false, true]);
     }
 
     #[test]

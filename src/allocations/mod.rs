@@ -62,7 +62,7 @@ pub struct Frame {
     /// The caller, a smaller number; of node 0 itself.
     pub parent: u32,
     /// The dump says that this is what its parent allocated itself, not a function.
-    pub is_self: bool,
+    pub is_self_cost: bool,
 }
 
 /// Amounts at a node. 24 bytes: a trace can have millions.

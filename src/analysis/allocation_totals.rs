@@ -25,7 +25,7 @@ pub struct AllocationAmount {
 
 impl AllocationAmount {
     /// Is there anything? Objects may have no bytes.
-    pub(super) fn is_something(&self) -> bool {
+    pub(super) fn is_nonzero(&self) -> bool {
         self.bytes > 0 || self.allocations.is_some_and(|count| count > 0)
     }
 
@@ -48,7 +48,7 @@ impl AllocationAmount {
     }
 
     /// The reported amount against the amount that is known below; `whole` where nothing else can be below.
-    pub(super) fn settle(reported: Option<AllocationAmount>, below: AllocationAmount, is_complete: bool) -> Self {
+    pub(super) fn reconcile(reported: Option<AllocationAmount>, below: AllocationAmount, is_complete: bool) -> Self {
         let Some(reported) = reported else {
             return AllocationAmount { is_reported: is_complete, is_lower_bound: !is_complete, ..below };
         };
@@ -62,7 +62,7 @@ impl AllocationAmount {
 
     /// The amount of all types at a backtrace of a heap of totals: what is reported, what its types have together, and
     /// what is below it. `None` when nothing is known.
-    pub(super) fn of_all(
+    pub(super) fn of_all_types(
         reported: Option<AllocationAmount>,
         of_types: Option<AllocationAmount>,
         below: Option<AllocationAmount>,
@@ -77,7 +77,7 @@ impl AllocationAmount {
             allocations: below.allocations.max(of_types.allocations),
             ..AllocationAmount::default()
         };
-        Some(AllocationAmount::settle(
+        Some(AllocationAmount::reconcile(
             reported.map(|reported| AllocationAmount { is_reported: true, is_lower_bound: false, ..reported }),
             known,
             is_complete,
@@ -104,7 +104,7 @@ pub struct TotalsOptions<'a> {
     /// Totals by type at every backtrace, not only at the ones that state them.
     pub by_type: bool,
     /// Types that count.
-    pub wanted: Option<&'a dyn Fn(NameId) -> bool>,
+    pub is_wanted: Option<&'a dyn Fn(NameId) -> bool>,
 }
 
 /// Pairs of backtrace and type that may be inferred in a heap: a small file can ask for a billion of them. A pair takes
@@ -121,7 +121,7 @@ pub(super) fn max_pairs(heap: &AllocationHeap) -> usize {
 #[derive(Debug)]
 pub struct AllocationTotals {
     /// By backtrace; `None` where nothing is known.
-    all: Vec<Option<AllocationAmount>>,
+    totals: Vec<Option<AllocationAmount>>,
     /// By backtrace, in heaps of parts: at the backtrace itself.
     exclusive: Vec<AllocationAmount>,
     types: Vec<Vec<TypeAmount>>,
@@ -131,7 +131,7 @@ pub struct AllocationTotals {
     /// Pairs of backtrace and type that were left out because there are too many.
     pub pairs_left_out: u64,
     /// The heap's figures are parts: nothing is missing in it.
-    pub complete: bool,
+    pub is_complete: bool,
 }
 
 impl AllocationTotals {
@@ -141,13 +141,13 @@ impl AllocationTotals {
     }
 
     /// Amount at a backtrace with everything below it. O(1).
-    pub fn at(&self, frame: u32) -> AllocationAmount {
-        self.all[frame as usize].unwrap_or_default()
+    pub fn total_at(&self, frame: u32) -> AllocationAmount {
+        self.totals[frame as usize].unwrap_or_default()
     }
 
     /// Is anything known of the backtrace?
     pub fn is_known(&self, frame: u32) -> bool {
-        self.all[frame as usize].is_some()
+        self.totals[frame as usize].is_some()
     }
 
     /// In heaps of parts: what was allocated at the backtrace itself. O(1).
@@ -156,19 +156,19 @@ impl AllocationTotals {
     }
 
     /// Amounts of types at a backtrace, by number of the type's name.
-    pub fn types(&self, frame: u32) -> &[TypeAmount] {
+    pub fn types_at(&self, frame: u32) -> &[TypeAmount] {
         &self.types[frame as usize]
     }
 
     /// Amount of one type at a backtrace. O(log types).
     pub fn of_type(&self, frame: u32, type_name: NameId) -> Option<&TypeAmount> {
-        let types = self.types(frame);
+        let types = self.types_at(frame);
         types.binary_search_by_key(&type_name, |amount| amount.type_name).ok().map(|at| &types[at])
     }
 
     /// Backtraces one level below that have a type, ascending. O(log) and what is found; for the first type of a
     /// backtrace O(types of all callees).
-    pub fn callees_with(&self, frame: u32, type_name: NameId) -> Vec<u32> {
+    pub fn callees_with_type(&self, frame: u32, type_name: NameId) -> Vec<u32> {
         const FEW: usize = 8;
         let callees = self.callees(frame);
         if callees.len() <= FEW {
@@ -176,7 +176,7 @@ impl AllocationTotals {
         }
         let mut known = self.callees_by_type.borrow_mut();
         let sorted = known.entry(frame).or_insert_with(|| {
-            let types = |&callee: &u32| self.types(callee).iter().map(move |amount| (amount.type_name, callee));
+            let types = |&callee: &u32| self.types_at(callee).iter().map(move |amount| (amount.type_name, callee));
             let mut sorted: Vec<(NameId, u32)> = callees.iter().flat_map(types).collect();
             sorted.sort_unstable();
             sorted
@@ -201,27 +201,27 @@ struct BacktraceAndType {
 
 struct TotalsComputation<'a> {
     heap: &'a AllocationHeap,
-    parts: bool,
+    is_of_parts: bool,
     /// Amounts that are not reported equal what is below, exactly.
     is_complete: bool,
     by_type: bool,
-    filtered: bool,
+    is_filtered: bool,
     reported: Vec<Option<AllocationAmount>>,
-    /// Pairs by frame; `places` finds one among them.
+    /// Pairs by frame; `pair_places` finds one among them.
     pairs: Vec<Vec<BacktraceAndType>>,
-    places: FxHashMap<(u32, NameId), usize>,
+    pair_places: FxHashMap<(u32, NameId), usize>,
     inferred_pairs: usize,
-    most: usize,
+    max_pairs: usize,
     pairs_left_out: u64,
 }
 
 impl<'a> TotalsComputation<'a> {
     fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         let count = heap.frames.len();
-        let parts = heap.counting == Counting::Exclusive;
+        let is_of_parts = heap.counting == Counting::Exclusive;
         // The backtrace that a frame counts for: itself, or its caller at the deepest level.
         let mut shown: Vec<u32> = (0..count as u32).collect();
-        if parts {
+        if is_of_parts {
             let mut depths = vec![0u32; count];
             for (at, frame) in heap.frames.iter().enumerate().skip(1) {
                 depths[at] = depths[frame.parent as usize].saturating_add(1);
@@ -232,26 +232,26 @@ impl<'a> TotalsComputation<'a> {
         }
         let mut computation = TotalsComputation {
             heap,
-            parts,
+            is_of_parts,
             is_complete: heap.counting == Counting::CompleteInclusive,
-            by_type: options.by_type || !parts,
-            filtered: options.wanted.is_some(),
+            by_type: options.by_type || !is_of_parts,
+            is_filtered: options.is_wanted.is_some(),
             reported: vec![None; count],
             pairs: vec![Vec::new(); count],
-            places: FxHashMap::default(),
+            pair_places: FxHashMap::default(),
             inferred_pairs: 0,
-            most: max_pairs(heap),
+            max_pairs: max_pairs(heap),
             pairs_left_out: 0,
         };
         for entry in &heap.entries {
             let frame = shown[entry.frame() as usize];
             match entry.type_name() {
-                None if !computation.filtered => {
+                None if !computation.is_filtered => {
                     computation.reported[frame as usize]
                         .get_or_insert_default()
                         .add(entry.bytes(), entry.allocations());
                 }
-                Some(type_name) if options.wanted.is_none_or(|wanted| wanted(type_name)) => {
+                Some(type_name) if options.is_wanted.is_none_or(|is_wanted| is_wanted(type_name)) => {
                     let pair = computation.pair(frame, type_name);
                     match &mut pair.reported {
                         Some(reported) => reported.add(entry.bytes(), entry.allocations()),
@@ -266,7 +266,7 @@ impl<'a> TotalsComputation<'a> {
 
     fn pair(&mut self, frame: u32, type_name: NameId) -> &mut BacktraceAndType {
         let pairs = &mut self.pairs[frame as usize];
-        let place = *self.places.entry((frame, type_name)).or_insert_with(|| {
+        let place = *self.pair_places.entry((frame, type_name)).or_insert_with(|| {
             pairs.push(BacktraceAndType { type_name, reported: None, below: AllocationAmount::default() });
             pairs.len() - 1
         });
@@ -277,13 +277,13 @@ impl<'a> TotalsComputation<'a> {
         let count = self.heap.frames.len();
         let mut below = vec![None::<AllocationAmount>; count];
         let mut totals = AllocationTotals {
-            all: vec![None; count],
+            totals: vec![None; count],
             exclusive: vec![AllocationAmount::default(); count],
             types: vec![Vec::new(); count],
             callees: vec![Vec::new(); count],
             callees_by_type: RefCell::default(),
             pairs_left_out: 0,
-            complete: self.parts,
+            is_complete: self.is_of_parts,
         };
         // Callees have greater numbers: everything below a frame is settled before it.
         for frame in (0..count as u32).rev() {
@@ -294,16 +294,16 @@ impl<'a> TotalsComputation<'a> {
             sort::by_key(&mut types, |amount| amount.type_name);
             let mut of_types = AllocationAmount::default();
             for amount in &types {
-                let counted = if self.parts { amount.exclusive } else { amount.total };
+                let counted = if self.is_of_parts { amount.exclusive } else { amount.total };
                 of_types.add(counted.bytes, counted.allocations);
                 if frame != 0 && self.by_type {
                     self.pass_up(parent, amount);
                 }
             }
-            totals.all[at] = self.settled_all(frame, &types, of_types, below[at]);
-            totals.exclusive[at] = if self.parts { of_types } else { AllocationAmount::default() };
+            totals.totals[at] = self.settled_all(frame, &types, of_types, below[at]);
+            totals.exclusive[at] = if self.is_of_parts { of_types } else { AllocationAmount::default() };
             totals.types[at] = types;
-            if let (Some(amount), true) = (totals.all[at], frame != 0) {
+            if let (Some(amount), true) = (totals.totals[at], frame != 0) {
                 below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
                 totals.callees[parent as usize].push(frame);
             }
@@ -314,13 +314,13 @@ impl<'a> TotalsComputation<'a> {
     }
 
     fn settled(&self, pair: &BacktraceAndType) -> TypeAmount {
-        let (total, own) = if self.parts {
+        let (total, own) = if self.is_of_parts {
             let own = pair.reported.unwrap_or_default();
             let mut total = own;
             total.add(pair.below.bytes, pair.below.allocations);
             (AllocationAmount { is_reported: true, ..total }, own)
         } else {
-            (AllocationAmount::settle(pair.reported, pair.below, self.is_complete), AllocationAmount::default())
+            (AllocationAmount::reconcile(pair.reported, pair.below, self.is_complete), AllocationAmount::default())
         };
         TypeAmount { type_name: pair.type_name, total, exclusive: own }
     }
@@ -332,7 +332,7 @@ impl<'a> TotalsComputation<'a> {
         of_types: AllocationAmount,
         below: Option<AllocationAmount>,
     ) -> Option<AllocationAmount> {
-        if self.parts {
+        if self.is_of_parts {
             let mut total = of_types;
             total.add(below.unwrap_or_default().bytes, below.unwrap_or_default().allocations);
             if types.is_empty() && below.is_none() {
@@ -344,12 +344,12 @@ impl<'a> TotalsComputation<'a> {
         }
         let reported = self.reported[frame as usize];
         let of_types = (!types.is_empty()).then_some(of_types);
-        let all = AllocationAmount::of_all(reported, of_types, below, self.is_complete);
+        let all = AllocationAmount::of_all_types(reported, of_types, below, self.is_complete);
         if all.is_none() {
             return (frame == 0)
                 .then(|| AllocationAmount { is_lower_bound: !self.is_complete, ..AllocationAmount::default() });
         }
-        if self.filtered {
+        if self.is_filtered {
             // Types that were too small to be dumped are missing in the sum.
             return Some(AllocationAmount {
                 is_reported: self.is_complete,
@@ -361,8 +361,8 @@ impl<'a> TotalsComputation<'a> {
     }
 
     fn pass_up(&mut self, parent: u32, amount: &TypeAmount) {
-        if !self.places.contains_key(&(parent, amount.type_name)) {
-            if self.inferred_pairs >= self.most {
+        if !self.pair_places.contains_key(&(parent, amount.type_name)) {
+            if self.inferred_pairs >= self.max_pairs {
                 self.pairs_left_out += 1;
                 return;
             }

@@ -25,7 +25,7 @@ pub enum Axes {
 /// Meaning of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum BreakdownKind {
+pub enum BreakdownRowKind {
     /// The heap.
     Root,
     /// A frame of a backtrace.
@@ -39,15 +39,15 @@ pub enum BreakdownKind {
     Other,
 }
 
-impl BreakdownKind {
+impl BreakdownRowKind {
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
-            BreakdownKind::Root => "root",
-            BreakdownKind::Backtrace => "backtrace",
-            BreakdownKind::Type => "type",
-            BreakdownKind::SelfCost => "self",
-            BreakdownKind::Other => "other",
+            BreakdownRowKind::Root => "root",
+            BreakdownRowKind::Backtrace => "backtrace",
+            BreakdownRowKind::Type => "type",
+            BreakdownRowKind::SelfCost => "self",
+            BreakdownRowKind::Other => "other",
         }
     }
 }
@@ -66,7 +66,7 @@ pub enum Axis {
 #[derive(Debug, Clone, Copy)]
 pub struct BreakdownEntry {
     /// Frame, type, or another part of the heap.
-    pub kind: BreakdownKind,
+    pub kind: BreakdownRowKind,
     /// The axis it is on.
     pub axis: Axis,
     /// The name of a frame or type.
@@ -80,7 +80,7 @@ pub struct BreakdownEntry {
 impl BreakdownEntry {
     /// The heap.
     pub fn root(amount: AllocationAmount) -> Self {
-        BreakdownEntry { kind: BreakdownKind::Root, axis: Axis::Backtrace, name: None, frame: None, amount }
+        BreakdownEntry { kind: BreakdownRowKind::Root, axis: Axis::Backtrace, name: None, frame: None, amount }
     }
 
     /// The remainder of the row beside these of its children along one axis: a row called `<other>`, if that is anything.
@@ -96,8 +96,8 @@ impl BreakdownEntry {
             left.bytes = left.bytes.saturating_sub(amount.bytes);
             left.allocations = left.allocations.zip(amount.allocations).map(|(all, own)| all.saturating_sub(own));
         }
-        (any && left.is_something()).then_some(BreakdownEntry {
-            kind: BreakdownKind::Other,
+        (any && left.is_nonzero()).then_some(BreakdownEntry {
+            kind: BreakdownRowKind::Other,
             axis,
             name: None,
             frame: None,
@@ -121,7 +121,7 @@ pub struct BreakdownPosition {
     frame: u32,
     type_name: Option<NameId>,
     /// Only what was allocated there itself.
-    exclusive: bool,
+    is_exclusive: bool,
 }
 
 /// The tree of one heap.
@@ -134,7 +134,7 @@ pub struct BreakdownTree<'a> {
     /// The axes.
     pub axes: Axes,
     /// Types below backtraces, when laid out by backtrace.
-    pub types_below: bool,
+    pub shows_types_below_backtraces: bool,
 }
 
 /// A node of [`BreakdownTree`].
@@ -147,56 +147,59 @@ fn node(row: BreakdownEntry, position: BreakdownPosition) -> BreakdownNode {
 impl BreakdownTree<'_> {
     /// The heap.
     pub fn root(&self) -> BreakdownNode {
-        node(BreakdownEntry::root(self.totals.at(0)), BreakdownPosition { frame: 0, type_name: None, exclusive: false })
+        node(
+            BreakdownEntry::root(self.totals.total_at(0)),
+            BreakdownPosition { frame: 0, type_name: None, is_exclusive: false },
+        )
     }
 
     /// The children along each axis, in the order of the axes. O(children).
     pub fn children(&self, of: &BreakdownNode) -> Vec<(Vec<BreakdownNode>, Axis)> {
         let Some(position) = of.position else { return Vec::new() };
-        let BreakdownPosition { frame, type_name, exclusive } = position;
+        let BreakdownPosition { frame, type_name, is_exclusive } = position;
         if type_name.is_some() {
             // Below a type there are backtraces, but not where a backtrace has come before and only types follow.
-            let stop = self.axes == Axes::Backtrace || exclusive;
+            let stop = self.axes == Axes::Backtrace || is_exclusive;
             return if stop { Vec::new() } else { vec![(self.callees(position), Axis::Backtrace)] };
         }
-        let is_root = of.row.kind == BreakdownKind::Root;
-        let callees = if exclusive || self.axes == Axes::Type { Vec::new() } else { self.callees(position) };
+        let is_root = of.row.kind == BreakdownRowKind::Root;
+        let callees = if is_exclusive || self.axes == Axes::Type { Vec::new() } else { self.callees(position) };
         let types = match self.axes {
             Axes::Type => is_root,
             Axes::Both => true,
-            Axes::Backtrace => callees.is_empty() && self.types_below,
+            Axes::Backtrace => callees.is_empty() && self.shows_types_below_backtraces,
         };
-        let mut types = if types { self.types(frame, exclusive) } else { Vec::new() };
+        let mut types = if types { self.types(frame, is_exclusive) } else { Vec::new() };
         // In profiles that know no types the function stands for one.
-        types.retain(|of| exclusive || of.row.name != Some(self.heap.frames[frame as usize].name));
+        types.retain(|of| is_exclusive || of.row.name != Some(self.heap.frames[frame as usize].name));
         vec![(callees, Axis::Backtrace), (types, Axis::Type)]
     }
 
     /// Backtraces one level below, of one type or of all, and what the place has itself.
     fn callees(&self, position: BreakdownPosition) -> Vec<BreakdownNode> {
         let amount_at = |frame: u32| match position.type_name {
-            None => Some(self.totals.at(frame)),
+            None => Some(self.totals.total_at(frame)),
             Some(type_name) => self.totals.of_type(frame, type_name).map(|amount| amount.total),
         };
         let callees = match position.type_name {
             None => self.totals.callees(position.frame).to_vec(),
-            Some(type_name) => self.totals.callees_with(position.frame, type_name),
+            Some(type_name) => self.totals.callees_with_type(position.frame, type_name),
         };
         let mut found: Vec<BreakdownNode> = callees
             .into_iter()
             .filter_map(|frame| {
                 let called = self.heap.frames[frame as usize];
-                let kind = if called.is_self { BreakdownKind::SelfCost } else { BreakdownKind::Backtrace };
-                let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.is_reported)?;
+                let kind = if called.is_self_cost { BreakdownRowKind::SelfCost } else { BreakdownRowKind::Backtrace };
+                let amount = amount_at(frame).filter(|amount| amount.is_nonzero() || amount.is_reported)?;
                 let row =
                     BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), frame: Some(frame), amount };
-                Some(node(row, BreakdownPosition { frame, exclusive: false, ..position }))
+                Some(node(row, BreakdownPosition { frame, is_exclusive: false, ..position }))
             })
             .collect();
         // A type that was allocated at the frame alone, though the frame has others below it: a part called <self> says
         // nothing that the frame does not, and heaps of parts have none there.
         if let (Some(_), [only]) = (position.type_name, &found[..])
-            && only.row.kind == BreakdownKind::SelfCost
+            && only.row.kind == BreakdownRowKind::SelfCost
             && self.totals.callees(position.frame).len() > 1
             && amount_at(position.frame).is_some_and(|all| all.same_figures(&only.row.amount))
         {
@@ -208,36 +211,36 @@ impl BreakdownTree<'_> {
                 self.totals.of_type(position.frame, type_name).map_or(AllocationAmount::default(), |a| a.exclusive)
             }
         };
-        if !found.is_empty() && amount.is_something() {
+        if !found.is_empty() && amount.is_nonzero() {
             let row = BreakdownEntry {
-                kind: BreakdownKind::SelfCost,
+                kind: BreakdownRowKind::SelfCost,
                 axis: Axis::Backtrace,
                 name: None,
                 frame: None,
                 amount,
             };
-            found.push(node(row, BreakdownPosition { exclusive: true, ..position }));
+            found.push(node(row, BreakdownPosition { is_exclusive: true, ..position }));
         }
         found
     }
 
-    fn types(&self, frame: u32, exclusive: bool) -> Vec<BreakdownNode> {
-        let amounts = self.totals.types(frame).iter();
+    fn types(&self, frame: u32, is_exclusive: bool) -> Vec<BreakdownNode> {
+        let amounts = self.totals.types_at(frame).iter();
         amounts
             .filter_map(|amount| {
                 let type_name = Some(amount.type_name);
-                let amount = if exclusive { amount.exclusive } else { amount.total };
-                if !amount.is_something() && (exclusive || !amount.is_reported) {
+                let amount = if is_exclusive { amount.exclusive } else { amount.total };
+                if !amount.is_nonzero() && (is_exclusive || !amount.is_reported) {
                     return None;
                 }
                 let row = BreakdownEntry {
-                    kind: BreakdownKind::Type,
+                    kind: BreakdownRowKind::Type,
                     axis: Axis::Type,
                     name: type_name,
                     frame: None,
                     amount,
                 };
-                Some(node(row, BreakdownPosition { frame, type_name, exclusive }))
+                Some(node(row, BreakdownPosition { frame, type_name, is_exclusive }))
             })
             .collect()
     }
@@ -263,24 +266,25 @@ pub type CallerNode = PositionedRow<Vec<FrameShare>>;
 pub struct CallerTree<'a> {
     heap: &'a AllocationHeap,
     /// Some bytes are not told apart by their last frame.
-    is_cut: bool,
+    has_unattributed_bytes: bool,
 }
 
 impl<'a> CallerTree<'a> {
     /// The tree and its root. O(backtraces).
     pub fn new(heap: &'a AllocationHeap, totals: &AllocationTotals) -> (Self, CallerNode) {
         let shares = last_frames(heap, totals);
-        let whole = totals.at(0);
+        let whole = totals.total_at(0);
         let known: u64 = shares.iter().fold(0, |sum, share| sum.saturating_add(share.bytes));
-        let tree = CallerTree { heap, is_cut: known < whole.bytes };
+        let tree = CallerTree { heap, has_unattributed_bytes: known < whole.bytes };
         (tree, PositionedRow { row: BreakdownEntry::root(whole), position: shares })
     }
 
     /// The children of a node, which gives up its shares.
     pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
         let shares = std::mem::take(&mut of.position);
-        let callers = if of.row.kind == BreakdownKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
-        merge_by_frame_name(self.heap, callers, self.is_cut)
+        let callers =
+            if of.row.kind == BreakdownRowKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
+        merge_by_frame_name(self.heap, callers, self.has_unattributed_bytes)
     }
 }
 
@@ -289,15 +293,15 @@ fn last_frames(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec<FrameSha
     let mut shares = Vec::new();
     for frame in 0..heap.frames.len() as u32 {
         let node = heap.frames[frame as usize];
-        let (at, amount) = if totals.complete {
+        let (at, amount) = if totals.is_complete {
             (frame, totals.exclusive(frame))
         } else if !totals.callees(frame).is_empty() || !totals.is_known(frame) {
             continue;
         } else {
             // What a frame called <self> has is its caller's.
-            (if node.is_self { node.parent } else { frame }, totals.at(frame))
+            (if node.is_self_cost { node.parent } else { frame }, totals.total_at(frame))
         };
-        if amount.is_something() {
+        if amount.is_nonzero() {
             shares.push(FrameShare { frame: at, bytes: amount.bytes, allocations: amount.allocations });
         }
     }
@@ -310,21 +314,31 @@ fn shares_of_callers(heap: &AllocationHeap, shares: &[FrameShare]) -> Vec<FrameS
 }
 
 /// Groups by the name of the frame. What belongs to no frame at all is a row of its own.
-fn merge_by_frame_name(heap: &AllocationHeap, shares: Vec<FrameShare>, is_cut: bool) -> Vec<CallerNode> {
+fn merge_by_frame_name(
+    heap: &AllocationHeap,
+    shares: Vec<FrameShare>,
+    has_unattributed_bytes: bool,
+) -> Vec<CallerNode> {
     let mut groups: BTreeMap<Option<NameId>, Vec<FrameShare>> = BTreeMap::new();
     for share in shares {
         let name = (share.frame != 0).then(|| heap.frames[share.frame as usize].name);
         groups.entry(name).or_default().push(share);
     }
     let node = |(name, shares): (Option<NameId>, Vec<FrameShare>)| {
-        let mut amount =
-            AllocationAmount { is_lower_bound: is_cut, is_reported: !is_cut, ..AllocationAmount::default() };
+        let mut amount = AllocationAmount {
+            is_lower_bound: has_unattributed_bytes,
+            is_reported: !has_unattributed_bytes,
+            ..AllocationAmount::default()
+        };
         for share in &shares {
             amount.bytes = amount.bytes.saturating_add(share.bytes);
             amount.allocations = crate::allocations::add_counts(amount.allocations, share.allocations);
         }
-        let (kind, position) =
-            if name.is_some() { (BreakdownKind::Backtrace, shares) } else { (BreakdownKind::SelfCost, Vec::new()) };
+        let (kind, position) = if name.is_some() {
+            (BreakdownRowKind::Backtrace, shares)
+        } else {
+            (BreakdownRowKind::SelfCost, Vec::new())
+        };
         PositionedRow { row: BreakdownEntry { kind, axis: Axis::Backtrace, name, frame: None, amount }, position }
     };
     groups.into_iter().map(node).collect()

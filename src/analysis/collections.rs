@@ -9,10 +9,10 @@ const KNOWN_COLLECTION_CLASSES: &str = include_str!("collections.txt");
 
 /// Classes that are collections, and their own objects.
 #[derive(Debug, Clone, Default)]
-pub struct CollectionTable {
+pub struct CollectionRules {
     rules: FxHashMap<String, ClassRule>,
     /// Names of inner classes, and starts of names.
-    inner: Vec<(String, bool)>,
+    inner_classes: Vec<(String, bool)>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,24 +36,24 @@ struct UnresolvedSizeTerm {
     is_negative: bool,
     field: String,
     /// Of elements of an array; the class and its field.
-    behind: Option<(bool, String, String)>,
+    nested_field: Option<(bool, String, String)>,
 }
 
 /// A line of a table that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct TableLineError {
+pub struct RuleLineError {
     /// From 1.
     pub line: usize,
     /// The reason why it is refused.
     pub why: String,
 }
 
-/// The way in which a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
+/// The way in which a type's objects are collections. Fields are numbers of [`CollectionTypes::fields`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectionFields {
     /// Number of elements.
-    pub size: Option<SizeRule>,
+    pub size: Option<CollectionSizeRule>,
     /// The field that holds its table.
     pub table: Option<usize>,
     /// The field that holds the collection that does the work.
@@ -66,7 +66,7 @@ pub struct CollectionFields {
 
 /// Place of the number of elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SizeRule {
+pub enum CollectionSizeRule {
     /// Slots of the table that are not null.
     UsedSlots,
     /// Fields added up.
@@ -81,28 +81,29 @@ pub struct SizeTerm {
     /// The field.
     pub field: usize,
     /// The field holds an object that has the number: in a field that is found by the object's type and this number.
-    pub behind: Option<usize>,
+    pub nested_field: Option<usize>,
     /// ... or an array of such objects.
     pub of_elements: bool,
 }
 
 /// Roles of types in collections.
 #[derive(Debug, Default)]
-pub struct TypeFields {
+pub struct CollectionTypes {
     /// By type: how its objects are collections.
     collections: FxHashMap<TypeId, CollectionFields>,
     /// By type: objects are inside of a collection.
-    inner: Vec<bool>,
+    is_inner: Vec<bool>,
     /// The fields that are needed: of a type, and which of `TypeTable::instance_fields`.
     pub fields: Vec<(TypeId, usize)>,
-    /// Fields of objects behind a collection's own: by type and number of [`SizeTerm::behind`] the place in `fields`.
-    behind: FxHashMap<(TypeId, usize), usize>,
+    /// Fields of objects behind a collection's own: by type and number of [`SizeTerm::nested_field`] the place in
+    /// `fields`.
+    nested_fields: FxHashMap<(TypeId, usize), usize>,
 }
 
-impl CollectionTable {
+impl CollectionRules {
     /// The classes of Java, Android, Kotlin, Scala and Guava.
     pub fn known() -> Self {
-        let mut table = CollectionTable::default();
+        let mut table = CollectionRules::default();
         // Held by a test.
         let _ = table.add_lines(KNOWN_COLLECTION_CLASSES);
         table
@@ -112,12 +113,12 @@ impl CollectionTable {
     ///
     /// # Errors
     /// At the first line that makes no sense.
-    pub fn add_lines(&mut self, text: &str) -> Result<(), TableLineError> {
+    pub fn add_lines(&mut self, text: &str) -> Result<(), RuleLineError> {
         for (at, line) in text.lines().enumerate() {
             let line = line.trim_start_matches('\u{feff}');
             let mut words = line.split_whitespace();
             let Some(class) = words.next().filter(|word| !word.starts_with('#')) else { continue };
-            self.add_class(class, words).map_err(|why| TableLineError { line: at + 1, why })?;
+            self.add_class(class, words).map_err(|why| RuleLineError { line: at + 1, why })?;
         }
         Ok(())
     }
@@ -126,7 +127,7 @@ impl CollectionTable {
     /// too.
     pub fn size_fields(&self) -> Vec<String> {
         let sizes = self.rules.iter().filter_map(|(class, rule)| match &rule.size {
-            Some(UnresolvedSize::Sum(terms)) => Some(terms.iter().map(move |term| match &term.behind {
+            Some(UnresolvedSize::Sum(terms)) => Some(terms.iter().map(move |term| match &term.nested_field {
                 Some((_, class, field)) => (class, field),
                 None => (class, &term.field),
             })),
@@ -156,7 +157,7 @@ impl CollectionTable {
                     _ => return Err(format!("per={value}: a number from 1 to 64")),
                 },
                 "map" => rule.has_buckets = true,
-                "inner" => self.inner.extend(value.split(',').map(|name| match name.strip_suffix('*') {
+                "inner" => self.inner_classes.extend(value.split(',').map(|name| match name.strip_suffix('*') {
                     Some(start) => (start.to_string(), true),
                     None => (name.to_string(), false),
                 })),
@@ -173,7 +174,7 @@ impl CollectionTable {
             }
             _ if rule == ClassRule::default() => {
                 self.rules.remove(class);
-                self.inner.push((class.to_string(), false));
+                self.inner_classes.push((class.to_string(), false));
             }
             _ => {
                 self.rules.insert(class.to_string(), rule);
@@ -184,11 +185,11 @@ impl CollectionTable {
 
     /// Applies the table to the types of a graph. O(types + fields), but for the classes of the table that are derived
     /// from each other.
-    pub fn resolve(&self, graph: &HeapGraph) -> TypeFields {
+    pub fn resolve(&self, graph: &HeapGraph) -> CollectionTypes {
         let types = graph.types();
         let names: Vec<String> = types.ids().map(|type_id| types.name(type_id).replace('/', ".")).collect();
-        let mut resolved = TypeFields::default();
-        let mut behind: Vec<(&str, &str)> = Vec::new();
+        let mut resolved = CollectionTypes::default();
+        let mut nested_fields: Vec<(&str, &str)> = Vec::new();
         let field_counts = types.by_superclass(|type_id, above: Option<&usize>| {
             let own = types.fields(type_id).iter().filter(|field| !field.is_static).count();
             own + above.copied().unwrap_or(0)
@@ -206,7 +207,7 @@ impl CollectionTable {
             let mut classes = std::iter::successors(ruled[type_id.index()], above);
             let found = classes.find_map(|class| {
                 let rule = self.rules.get(&names[class.index()])?;
-                resolved.collection(&fields, type_id, class, rule, &mut behind)
+                resolved.resolve_collection(&fields, type_id, class, rule, &mut nested_fields)
             });
             if let Some(collection) = found {
                 resolved.collections.insert(type_id, collection);
@@ -215,15 +216,15 @@ impl CollectionTable {
         let fits = |name: &str, (inner, is_start): &(String, bool)| {
             if *is_start { name.starts_with(inner.as_str()) } else { name == inner }
         };
-        let inside = nearest(&|name| self.inner.iter().any(|inner| fits(name, inner)));
-        resolved.inner = inside.iter().map(Option::is_some).collect();
-        for (number, (class, field)) in behind.iter().enumerate() {
+        let inside = nearest(&|name| self.inner_classes.iter().any(|inner| fits(name, inner)));
+        resolved.is_inner = inside.iter().map(Option::is_some).collect();
+        for (number, (class, field)) in nested_fields.iter().enumerate() {
             let declaring = nearest(&|name| name == class);
             for type_id in types.ids() {
                 let Some(declaring) = declaring[type_id.index()] else { continue };
                 if let Some((field, _)) = fields.number(type_id, declaring, field) {
-                    let place = resolved.place(type_id, field);
-                    resolved.behind.insert((type_id, number), place);
+                    let place = resolved.place_of_field(type_id, field);
+                    resolved.nested_fields.insert((type_id, number), place);
                 }
             }
         }
@@ -256,7 +257,7 @@ impl UnresolvedSizeTerm {
         let wrong = || format!("size \"{text}\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD");
         let Some((path, last)) = text.split_once(':') else {
             let is_field = !text.is_empty() && !text.contains(['.', '[', ']']);
-            let term = UnresolvedSizeTerm { is_negative, field: text.into(), behind: None };
+            let term = UnresolvedSizeTerm { is_negative, field: text.into(), nested_field: None };
             return if is_field { Ok(term) } else { Err(wrong()) };
         };
         let (field, class) = path.split_once('.').ok_or_else(wrong)?;
@@ -267,7 +268,7 @@ impl UnresolvedSizeTerm {
         Ok(UnresolvedSizeTerm {
             is_negative,
             field: field.into(),
-            behind: Some((of_elements, class.into(), last.into())),
+            nested_field: Some((of_elements, class.into(), last.into())),
         })
     }
 }
@@ -291,20 +292,20 @@ impl FieldNumbers<'_> {
     }
 }
 
-impl TypeFields {
-    fn place(&mut self, type_id: TypeId, field: usize) -> usize {
+impl CollectionTypes {
+    fn place_of_field(&mut self, type_id: TypeId, field: usize) -> usize {
         self.fields.push((type_id, field));
         self.fields.len() - 1
     }
 
     /// The collection that a rule makes of a type's objects by one of their classes; `None` where that has not the fields.
-    fn collection<'r>(
+    fn resolve_collection<'r>(
         &mut self,
         fields: &FieldNumbers<'_>,
         type_id: TypeId,
         class: TypeId,
         rule: &'r ClassRule,
-        behind: &mut Vec<(&'r str, &'r str)>,
+        nested_fields: &mut Vec<(&'r str, &'r str)>,
     ) -> Option<CollectionFields> {
         let number = |name: &String| fields.number(type_id, class, name);
         let reference =
@@ -313,29 +314,29 @@ impl TypeFields {
         let wraps = rule.wraps.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
         let size = match &rule.size {
             None => None,
-            Some(UnresolvedSize::UsedSlots) => Some(SizeRule::UsedSlots),
+            Some(UnresolvedSize::UsedSlots) => Some(CollectionSizeRule::UsedSlots),
             Some(UnresolvedSize::Sum(terms)) => {
                 let fields: Vec<usize> =
                     terms.iter().map(|term| Some(number(&term.field)?.0)).collect::<Option<_>>()?;
                 let terms = terms.iter().zip(fields).map(|(term, field)| SizeTerm {
                     is_negative: term.is_negative,
-                    field: self.place(type_id, field),
-                    behind: term.behind.as_ref().map(|(_, class, field)| {
+                    field: self.place_of_field(type_id, field),
+                    nested_field: term.nested_field.as_ref().map(|(_, class, field)| {
                         let pair = (class.as_str(), field.as_str());
-                        behind.iter().position(|known| *known == pair).unwrap_or_else(|| {
-                            behind.push(pair);
-                            behind.len() - 1
+                        nested_fields.iter().position(|known| *known == pair).unwrap_or_else(|| {
+                            nested_fields.push(pair);
+                            nested_fields.len() - 1
                         })
                     }),
-                    of_elements: term.behind.as_ref().is_some_and(|behind| behind.0),
+                    of_elements: term.nested_field.as_ref().is_some_and(|nested_field| nested_field.0),
                 });
-                Some(SizeRule::Sum(terms.collect()))
+                Some(CollectionSizeRule::Sum(terms.collect()))
             }
         };
         Some(CollectionFields {
             size,
-            table: table.map(|field| self.place(type_id, field)),
-            wraps: wraps.map(|field| self.place(type_id, field)),
+            table: table.map(|field| self.place_of_field(type_id, field)),
+            wraps: wraps.map(|field| self.place_of_field(type_id, field)),
             slots_per_entry: rule.slots_per_entry.unwrap_or(1),
             has_buckets: rule.has_buckets,
         })
@@ -347,13 +348,13 @@ impl TypeFields {
     }
 
     /// The place of the field behind a [`SizeTerm`] in objects of a type. O(1).
-    pub fn behind(&self, type_id: TypeId, number: usize) -> Option<usize> {
-        self.behind.get(&(type_id, number)).copied()
+    pub fn nested_field(&self, type_id: TypeId, number: usize) -> Option<usize> {
+        self.nested_fields.get(&(type_id, number)).copied()
     }
 
     /// Returns true if objects of a type are collections, or inside of one. O(1).
     pub fn is_in_collection(&self, type_id: TypeId) -> bool {
-        self.collections.contains_key(&type_id) || self.inner.get(type_id.index()).copied().unwrap_or(false)
+        self.collections.contains_key(&type_id) || self.is_inner.get(type_id.index()).copied().unwrap_or(false)
     }
 }
 
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_known_classes_are_read() {
-        let mut table = CollectionTable::default();
+        let mut table = CollectionRules::default();
         table.add_lines(KNOWN_COLLECTION_CLASSES).expect("every line makes sense");
         assert!(table.rules.len() > 40);
         let rule = &table.rules["java.util.concurrent.ConcurrentHashMap"];
@@ -371,9 +372,9 @@ mod tests {
         let cells = UnresolvedSizeTerm {
             is_negative: false,
             field: "counterCells".into(),
-            behind: Some((true, class, "value".into())),
+            nested_field: Some((true, class, "value".into())),
         };
-        let base = UnresolvedSizeTerm { is_negative: false, field: "baseCount".into(), behind: None };
+        let base = UnresolvedSizeTerm { is_negative: false, field: "baseCount".into(), nested_field: None };
         assert_eq!(rule.size, Some(UnresolvedSize::Sum(vec![base, cells])));
         assert!(rule.has_buckets && rule.table.as_deref() == Some("table"));
         assert!(!table.rules.contains_key("java.util.Arrays$ArrayList"));
@@ -391,7 +392,7 @@ mod tests {
             ("a.B size=c.value", 1, "size \"c.value\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD"),
             ("size=x", 1, "\"size=x\" is no class; a line begins with the class"),
         ] {
-            let bad = CollectionTable::default().add_lines(text).expect_err(text);
+            let bad = CollectionRules::default().add_lines(text).expect_err(text);
             assert_eq!((bad.line, bad.why.as_str()), (line, why));
         }
     }

@@ -25,7 +25,7 @@ pub struct ChosenEntry {
     /// The backtrace.
     pub frame: u32,
     /// Only what was allocated there itself.
-    pub exclusive: bool,
+    pub is_exclusive: bool,
     /// The type; `None` for all.
     pub type_name: Option<NameId>,
     /// Amount of the entry.
@@ -35,26 +35,26 @@ pub struct ChosenEntry {
 /// The entries, the heap's total first, then by backtrace and type. What the heap only infers is not among them. O(pairs
 /// of backtrace and type that are chosen, and their children).
 pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cutoff) -> Vec<ChosenEntry> {
-    let mut chosen = vec![ChosenEntry { frame: 0, exclusive: false, type_name: None, amount: totals.at(0) }];
+    let mut chosen = vec![ChosenEntry { frame: 0, is_exclusive: false, type_name: None, amount: totals.total_at(0) }];
     let mut seen: FxHashSet<(u32, Option<NameId>)> = FxHashSet::default();
     let mut open: Vec<(u32, Option<NameId>)> = vec![(0, None)];
     while let Some((frame, type_name)) = open.pop() {
         // Writers that leave out what is small never wrote what a frame has itself: its context ends there.
-        let written = |callee: &u32| rule == Cutoff::KeepEverything || !heap.frames[*callee as usize].is_self;
+        let written = |callee: &u32| rule == Cutoff::KeepEverything || !heap.frames[*callee as usize].is_self_cost;
         let callees = match type_name {
             None => totals.callees(frame).to_vec(),
-            Some(type_name) => totals.callees_with(frame, type_name),
+            Some(type_name) => totals.callees_with_type(frame, type_name),
         };
         let callees = callees.into_iter().filter(written).filter_map(|callee| {
             let amount = match type_name {
-                None => Some(totals.at(callee)),
+                None => Some(totals.total_at(callee)),
                 Some(type_name) => totals.of_type(callee, type_name).map(|amount| amount.total),
             };
             amount.map(|amount| (callee, type_name, amount))
         });
         let mut lists = vec![callees.collect::<Vec<_>>()];
         if type_name.is_none() {
-            let types = totals.types(frame).iter();
+            let types = totals.types_at(frame).iter();
             lists.push(types.map(|amount| (frame, Some(amount.type_name), amount.total)).collect());
             // A type's own part below a frame is found from here: the frame's list of types has all of them.
             add_exclusive_entries(totals, frame, rule, &mut chosen);
@@ -63,14 +63,14 @@ pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cu
             for (frame, type_name, amount) in children_above_cutoff(list, rule) {
                 if seen.insert((frame, type_name)) {
                     if amount.is_reported {
-                        chosen.push(ChosenEntry { frame, exclusive: false, type_name, amount });
+                        chosen.push(ChosenEntry { frame, is_exclusive: false, type_name, amount });
                     }
                     open.push((frame, type_name));
                 }
             }
         }
     }
-    sort::by_key(&mut chosen, |entry| (entry.frame, entry.exclusive, entry.type_name));
+    sort::by_key(&mut chosen, |entry| (entry.frame, entry.is_exclusive, entry.type_name));
     chosen
 }
 
@@ -80,11 +80,11 @@ fn add_exclusive_entries(totals: &AllocationTotals, frame: u32, rule: Cutoff, ch
     if rule != Cutoff::KeepEverything || totals.callees(frame).is_empty() || own.bytes == 0 {
         return;
     }
-    chosen.push(ChosenEntry { frame, exclusive: true, type_name: None, amount: own });
-    let types = totals.types(frame).iter().filter(|amount| amount.exclusive.bytes > 0);
+    chosen.push(ChosenEntry { frame, is_exclusive: true, type_name: None, amount: own });
+    let types = totals.types_at(frame).iter().filter(|amount| amount.exclusive.bytes > 0);
     chosen.extend(types.map(|amount| ChosenEntry {
         frame,
-        exclusive: true,
+        is_exclusive: true,
         type_name: Some(amount.type_name),
         amount: amount.exclusive,
     }));

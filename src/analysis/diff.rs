@@ -246,11 +246,11 @@ impl AllocationDiff {
         new: bool,
     ) {
         let mut top = 0;
-        add_amount(self.changes[0].side(new), totals.at(0));
+        add_amount(self.changes[0].side(new), totals.total_at(0));
         if let Some(prefix) = prefix {
             let name = self.names.intern(prefix);
-            top = self.below(0, name);
-            add_amount(self.changes[top as usize].side(new), totals.at(0));
+            top = self.child_path(0, name);
+            add_amount(self.changes[top as usize].side(new), totals.total_at(0));
         }
         let mut joined: Vec<u32> = vec![top; heap.frames.len()];
         let mut depths = vec![0u32; heap.frames.len()];
@@ -262,12 +262,12 @@ impl AllocationDiff {
                 continue;
             }
             let name = self.names.intern(names.text(frame.name));
-            joined[at] = self.below(above, name);
-            add_amount(self.changes[joined[at] as usize].side(new), totals.at(at as u32));
+            joined[at] = self.child_path(above, name);
+            add_amount(self.changes[joined[at] as usize].side(new), totals.total_at(at as u32));
         }
     }
 
-    fn below(&mut self, above: u32, name: NameId) -> u32 {
+    fn child_path(&mut self, above: u32, name: NameId) -> u32 {
         let next = self.nodes.len() as u32;
         *self.paths.entry((above, name)).or_insert_with(|| {
             self.nodes.push((above, Some(name)));
@@ -277,12 +277,12 @@ impl AllocationDiff {
     }
 
     /// Everything together.
-    pub fn whole(&self) -> Change<Amounts> {
+    pub fn total(&self) -> Change<Amounts> {
         self.changes[0].amounts()
     }
 
     /// Numbers of the names of types in the order of growth, then of name; all of them, or those that changed.
-    pub fn types(&self, all: bool) -> Vec<u32> {
+    pub fn types_by_growth(&self, all: bool) -> Vec<u32> {
         let chosen = self.types.iter().filter(|(_, change)| all || change.has_changed());
         let mut rows: Vec<(NameId, i64)> = chosen.map(|(&name, change)| (name, change.bytes_delta())).collect();
         rows.sort_by(|(a, left), (b, right)| {
@@ -292,7 +292,7 @@ impl AllocationDiff {
     }
 
     /// Numbers of paths in the order of growth, then of first appearance; all of them, or those that changed.
-    pub fn paths(&self, all: bool) -> Vec<u32> {
+    pub fn paths_by_growth(&self, all: bool) -> Vec<u32> {
         let mut rows: Vec<u32> =
             (1..self.nodes.len() as u32).filter(|&at| all || self.changes[at as usize].has_changed()).collect();
         rows.sort_by_key(|&at| (std::cmp::Reverse(self.changes[at as usize].bytes_delta()), at));

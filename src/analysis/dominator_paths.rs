@@ -19,7 +19,7 @@ pub fn dominator_tree_as_allocations(
     wanted: impl Fn(NodeId) -> bool,
     chosen: Option<&ChosenObjects<'_>>,
 ) -> (Names, AllocationHeap, Vec<(DomNode, DomNode)>) {
-    let counts = |node: NodeId| chosen.is_none_or(|chosen| chosen.has(node));
+    let counts = |node: NodeId| chosen.is_none_or(|chosen| chosen.contains(node));
     let mut names = Names::default();
     let root = names.intern("");
     let types: Vec<NameId> =

@@ -34,8 +34,12 @@ impl HeapTotal {
     /// too many.
     fn from_backtrace_totals(heap: &AllocationHeap) -> Self {
         // Without levels all that is allocated counts at the top, so that its types are all there.
-        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None });
-        HeapTotal { total: totals.at(0), types: totals.types(0).to_vec(), pairs_left_out: totals.pairs_left_out }
+        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 0, by_type: true, is_wanted: None });
+        HeapTotal {
+            total: totals.total_at(0),
+            types: totals.types_at(0).to_vec(),
+            pairs_left_out: totals.pairs_left_out,
+        }
     }
 }
 
@@ -109,7 +113,7 @@ struct FrameSums {
     frame: u32,
     caller: usize,
     /// Callees whose totals are not settled yet.
-    open: u32,
+    unsettled_callees: u32,
     reported: Option<AllocationAmount>,
     below: AllocationAmount,
 }
@@ -120,9 +124,10 @@ struct FrameTotalComputation<'a> {
     is_complete: bool,
     /// Backtraces that have the type at hand.
     frame_sums: Vec<FrameSums>,
-    /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
+    /// By backtrace: where it is among those, plus `places_base`, plus one; what is not above `places_base` is of
+    /// earlier types.
     places: Vec<u32>,
-    before: u32,
+    places_base: u32,
     /// By backtrace: its caller.
     callers: Vec<u32>,
     /// By backtrace: the totals of its types together.
@@ -141,7 +146,7 @@ impl<'a> FrameTotalComputation<'a> {
             is_complete: heap.counting == Counting::CompleteInclusive,
             frame_sums: Vec::new(),
             places: vec![0; count],
-            before: 0,
+            places_base: 0,
             callers: heap.frames.iter().map(|frame| frame.parent).collect(),
             of_types: vec![TypeSum::default(); count],
             flags: vec![0; count],
@@ -172,7 +177,7 @@ impl<'a> FrameTotalComputation<'a> {
     fn reach(&mut self, frame: u32) -> usize {
         let (mut at, mut callee) = (frame, None);
         loop {
-            let place = self.places[at as usize].checked_sub(self.before + 1).map(|place| place as usize);
+            let place = self.places[at as usize].checked_sub(self.places_base + 1).map(|place| place as usize);
             let caller = place.unwrap_or(self.frame_sums.len());
             if let Some(callee) = callee {
                 let callee: &mut FrameSums = &mut self.frame_sums[callee];
@@ -182,16 +187,16 @@ impl<'a> FrameTotalComputation<'a> {
                 self.frame_sums.push(FrameSums {
                     frame: at,
                     caller: 0,
-                    open: 0,
+                    unsettled_callees: 0,
                     reported: None,
                     below: AllocationAmount::default(),
                 });
-                self.places[at as usize] = self.before + self.frame_sums.len() as u32;
+                self.places[at as usize] = self.places_base + self.frame_sums.len() as u32;
                 self.inferred_pairs += 1;
             }
-            self.frame_sums[caller].open += u32::from(callee.is_some());
+            self.frame_sums[caller].unsettled_callees += u32::from(callee.is_some());
             if place.is_some() || at == 0 {
-                return (self.places[frame as usize] - self.before - 1) as usize;
+                return (self.places[frame as usize] - self.places_base - 1) as usize;
             }
             (at, callee) = (self.callers[at as usize], Some(caller));
         }
@@ -203,21 +208,21 @@ impl<'a> FrameTotalComputation<'a> {
         for place in 0..self.frame_sums.len() {
             let mut at = place;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
-            while let FrameSums { open: 0, frame, caller, reported, below } = self.frame_sums[at] {
-                let total = AllocationAmount::settle(reported, below, self.is_complete);
+            while let FrameSums { unsettled_callees: 0, frame, caller, reported, below } = self.frame_sums[at] {
+                let total = AllocationAmount::reconcile(reported, below, self.is_complete);
                 self.add_to_types(frame as usize, &total);
-                self.frame_sums[at].open = u32::MAX;
+                self.frame_sums[at].unsettled_callees = u32::MAX;
                 if frame == 0 {
                     top = total;
                     break;
                 }
                 let caller_known = &mut self.frame_sums[caller];
                 caller_known.below.add(total.bytes, total.allocations);
-                caller_known.open -= 1;
+                caller_known.unsettled_callees -= 1;
                 at = caller;
             }
         }
-        self.before += self.frame_sums.len() as u32;
+        self.places_base += self.frame_sums.len() as u32;
         self.frame_sums.clear();
         top
     }
@@ -247,14 +252,15 @@ impl<'a> FrameTotalComputation<'a> {
         }
         let mut below = vec![None::<AllocationAmount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
-            if let Some(total) = AllocationAmount::of_all(reported[at], self.types_of(at), below[at], self.is_complete)
+            if let Some(total) =
+                AllocationAmount::of_all_types(reported[at], self.types_of(at), below[at], self.is_complete)
             {
                 let below = below[self.callers[at] as usize].get_or_insert_default();
                 below.add(total.bytes, total.allocations);
             }
         }
         let nothing = AllocationAmount { is_lower_bound: !self.is_complete, ..AllocationAmount::default() };
-        AllocationAmount::of_all(reported[0], self.types_of(0), below[0], self.is_complete).unwrap_or(nothing)
+        AllocationAmount::of_all_types(reported[0], self.types_of(0), below[0], self.is_complete).unwrap_or(nothing)
     }
 }
 

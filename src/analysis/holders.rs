@@ -1,7 +1,7 @@
 //! Holders of objects: the field that holds one is the nearest above it on its shortest path from the roots. Arrays, collections and what is
 //! inside of these are passed over, for a field that holds a list holds what is in it.
 
-use super::collections::TypeFields;
+use super::collections::CollectionTypes;
 use super::shortest_parents::ShortestParents;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
@@ -17,7 +17,7 @@ pub enum Holder {
 }
 
 /// By type: do its objects only contain, as arrays and parts of collections do? What holds something is behind them.
-pub fn container_types(graph: &HeapGraph, collections: &TypeFields) -> Vec<bool> {
+pub fn container_types(graph: &HeapGraph, collections: &CollectionTypes) -> Vec<bool> {
     let is_array = |type_id: TypeId| {
         let name = graph.type_name(type_id);
         name.ends_with(']') || name.starts_with('[')
@@ -30,27 +30,27 @@ pub struct HolderFinder<'g> {
     graph: &'g HeapGraph,
     parents: &'g ShortestParents,
     is_container: &'g [bool],
-    /// By object that only contains: the last one on the way up that is; `UNKNOWN` until it was looked for.
+    /// By object that only contains: the last one on the way up that is; `UNKNOWN_TOP` until it was looked for.
     chain_tops: Vec<u32>,
 }
 
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN_TOP: u32 = u32::MAX;
 
 impl<'g> HolderFinder<'g> {
     /// For a graph with its types that only contain.
     pub fn new(graph: &'g HeapGraph, parents: &'g ShortestParents, is_container: &'g [bool]) -> Self {
-        HolderFinder { graph, parents, is_container, chain_tops: vec![UNKNOWN; graph.node_count()] }
+        HolderFinder { graph, parents, is_container, chain_tops: vec![UNKNOWN_TOP; graph.node_count()] }
     }
 
-    fn passed_parent(&self, node: NodeId) -> Option<NodeId> {
+    fn container_parent(&self, node: NodeId) -> Option<NodeId> {
         let parent = self.parents.parent(node)?;
         self.is_container[self.graph.type_of(parent).index()].then_some(parent)
     }
 
     /// Holder of an object. O(1) on the average over many.
     pub fn holder_of(&mut self, node: NodeId) -> Holder {
-        let child = match self.passed_parent(node) {
-            Some(parent) => self.top_of(parent),
+        let child = match self.container_parent(node) {
+            Some(parent) => self.chain_top(parent),
             None => node,
         };
         match self.parents.parent(child) {
@@ -61,16 +61,16 @@ impl<'g> HolderFinder<'g> {
     }
 
     /// The last object that is passed over on the way up from one that is.
-    fn top_of(&mut self, start: NodeId) -> NodeId {
+    fn chain_top(&mut self, start: NodeId) -> NodeId {
         let mut at = start;
         let top = loop {
             let known = self.chain_tops[at.index()];
-            if known != UNKNOWN {
+            if known != UNKNOWN_TOP {
                 break NodeId::new(known as usize);
             }
             // A damaged index may lead in circles.
             self.chain_tops[at.index()] = at.index() as u32;
-            match self.passed_parent(at) {
+            match self.container_parent(at) {
                 Some(parent) => at = parent,
                 None => break at,
             }
@@ -78,7 +78,7 @@ impl<'g> HolderFinder<'g> {
         let mut below = start;
         while below != at {
             self.chain_tops[below.index()] = top.index() as u32;
-            let Some(parent) = self.passed_parent(below) else { break };
+            let Some(parent) = self.container_parent(below) else { break };
             below = parent;
         }
         top

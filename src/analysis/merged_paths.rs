@@ -45,7 +45,7 @@ pub struct ExampleReferences {
     chosen: Vec<(NodeId, NodeId)>,
     seen: u64,
     /// Of so many one is chosen, as a power of two.
-    step: u32,
+    stride_log2: u32,
 }
 
 impl ExampleReferences {
@@ -63,16 +63,16 @@ impl ExampleReferences {
     }
 
     pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
-        if self.seen & ((1 << self.step) - 1) == 0 {
+        if self.seen & ((1 << self.stride_log2) - 1) == 0 {
             if self.chosen.len() == Self::MAX {
                 let mut number = 0;
                 self.chosen.retain(|_| {
                     number += 1;
                     number % 2 == 1
                 });
-                self.step += 1;
+                self.stride_log2 += 1;
             }
-            if self.seen & ((1 << self.step) - 1) == 0 {
+            if self.seen & ((1 << self.stride_log2) - 1) == 0 {
                 self.chosen.push((from, to));
             }
         }
@@ -97,19 +97,27 @@ const UNSEEN: u32 = u32::MAX;
 const FROM_ROOT: u32 = u32::MAX - 1;
 
 /// Numbers the name of the reference between two objects of one type; the same number for the same name.
-pub type NumberOfName<'n> = &'n mut dyn FnMut(NodeId, NodeId) -> u32;
+pub type ReferenceNameNumberer<'n> = &'n mut dyn FnMut(NodeId, NodeId) -> u32;
+
+/// What is merged, and how far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MergeOptions {
+    /// Weak roots count as well.
+    pub all_kinds: bool,
+    /// The steps from a loader to a class are rows of their own.
+    pub all_steps: bool,
+}
 
 /// Merges the shortest paths to all wanted objects. Paths never touch an `avoided` object. `weight_of` is asked for
 /// each wanted object that is reached, `name_of` where objects of one type follow one another, if references have names.
-/// With `all_kinds` weak roots count as well; without `all_steps` the steps from a loader to a class are one row. O(objects +
-/// references); 16 bytes per object.
+/// O(objects + references); 16 bytes per object.
 pub fn merge_root_paths(
     graph: &HeapGraph,
     is_wanted: impl Fn(NodeId) -> bool,
     is_avoided: impl Fn(NodeId) -> bool,
-    (all_kinds, all_steps): (bool, bool),
+    MergeOptions { all_kinds, all_steps }: MergeOptions,
     weight_of: impl Fn(NodeId) -> u64,
-    name_of: Option<NumberOfName<'_>>,
+    name_of: Option<ReferenceNameNumberer<'_>>,
 ) -> MergedPaths {
     let roots = roots_by_node(graph, all_kinds);
     let mut parents = vec![UNSEEN; graph.node_count()];
@@ -168,7 +176,7 @@ pub fn merge_paths<'p>(
     graph: &HeapGraph,
     paths: impl Iterator<Item = RootPath<'p>>,
     all_steps: bool,
-    name_of: Option<NumberOfName<'_>>,
+    name_of: Option<ReferenceNameNumberer<'_>>,
 ) -> MergedPaths {
     let mut merger = PathMerger::new(graph, name_of, all_steps);
     for path in paths {
@@ -186,17 +194,17 @@ pub fn merge_paths<'p>(
 /// Rows while they are found.
 struct PathMerger<'g, 'n> {
     graph: &'g HeapGraph,
-    name_of: Option<NumberOfName<'n>>,
+    name_of: Option<ReferenceNameNumberer<'n>>,
     all_steps: bool,
     merged: MergedPaths,
-    tops: FxHashMap<RootRowKey<'g>, usize>,
-    below: FxHashMap<(usize, TypeId, Option<u32>), usize>,
+    root_rows: FxHashMap<RootRowKey<'g>, usize>,
+    child_rows: FxHashMap<(usize, TypeId, Option<u32>), usize>,
 }
 
 impl<'g, 'n> PathMerger<'g, 'n> {
-    fn new(graph: &'g HeapGraph, name_of: Option<NumberOfName<'n>>, all_steps: bool) -> Self {
-        let (merged, tops, below) = (MergedPaths::default(), FxHashMap::default(), FxHashMap::default());
-        PathMerger { graph, name_of, all_steps, merged, tops, below }
+    fn new(graph: &'g HeapGraph, name_of: Option<ReferenceNameNumberer<'n>>, all_steps: bool) -> Self {
+        let (merged, root_rows, child_rows) = (MergedPaths::default(), FxHashMap::default(), FxHashMap::default());
+        PathMerger { graph, name_of, all_steps, merged, root_rows, child_rows }
     }
 
     /// The row of an object that a root holds, or of a class whose loader it does.
@@ -204,7 +212,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
         let (graph, type_id) = (self.graph, self.graph.shown_type_of(node));
         let container = root.container.map(|container| graph.shown_type(container));
         let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id, class);
-        *self.tops.entry(key).or_insert_with(|| {
+        *self.root_rows.entry(key).or_insert_with(|| {
             let row = self.merged.push(Some(root.clone()), type_id, None, None);
             self.merged.rows[row].class = class;
             row
@@ -212,7 +220,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     }
 
     /// The row of a class object below one of its loader: what stands between is the same for every class of a program.
-    fn class_start(&mut self, above: usize, node: NodeId) -> Option<usize> {
+    fn class_row_below_loader(&mut self, above: usize, node: NodeId) -> Option<usize> {
         const MAX_CLASS_START: usize = 16;
         let types = self.graph.types();
         let class = types.of_class_object(node).filter(|_| !self.all_steps)?;
@@ -229,7 +237,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     /// is both of `parent`.
     fn child_row(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
         let type_id = self.graph.shown_type_of(node);
-        if let Some(row) = self.class_start(above, node) {
+        if let Some(row) = self.class_row_below_loader(above, node) {
             return (row, 1);
         }
         let own = &self.merged.rows[above];
@@ -247,7 +255,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
             }
         }
         let new = || self.merged.push(None, type_id, step, Some(above));
-        let row = *self.below.entry((above, type_id, step)).or_insert_with(new);
+        let row = *self.child_rows.entry((above, type_id, step)).or_insert_with(new);
         self.merged.rows[row].examples.add(parent, node);
         (row, 1)
     }
@@ -350,8 +358,14 @@ mod tests {
             builder.add_root_record(section, RootRecord { name, ..RootRecord::new(id, RootKind::Static, id) });
         }
         let (graph, _) = builder.resolve(ResolveOptions::default());
-        let merged =
-            merge_root_paths(&graph, |_| true, |_| false, (false, false), |node| graph.shallow_bytes(node), None);
+        let merged = merge_root_paths(
+            &graph,
+            |_| true,
+            |_| false,
+            MergeOptions::default(),
+            |node| graph.shallow_bytes(node),
+            None,
+        );
         let row = |row: &MergedPathNode| {
             (row.root.as_ref().and_then(|root| graph.root_name(root)).map(str::to_string), row.objects)
         };

@@ -52,7 +52,7 @@ pub fn reachability_strengths(graph: &HeapGraph) -> Option<Vec<ReachabilityStren
         graph,
         soft,
         sources,
-        held: vec![ReachabilityStrength::Unreachable; graph.node_count()],
+        strengths: vec![ReachabilityStrength::Unreachable; graph.node_count()],
         pending: graph.strong_roots().map(|root| root.node).collect(),
         waiting: Default::default(),
         given_up: Vec::new(),
@@ -62,11 +62,11 @@ pub fn reachability_strengths(graph: &HeapGraph) -> Option<Vec<ReachabilityStren
         walk.pending = std::mem::take(&mut walk.waiting[level as usize]);
         walk.run(level);
     }
-    for node in graph.nodes().filter(|node| walk.held[node.index()] != ReachabilityStrength::Unreachable) {
+    for node in graph.nodes().filter(|node| walk.strengths[node.index()] != ReachabilityStrength::Unreachable) {
         walk.pending.extend(graph.references(node).filter(|reference| reference.is_weak).map(|weak| weak.node));
     }
     walk.run(ReachabilityStrength::Weak);
-    Some(walk.held)
+    Some(walk.strengths)
 }
 
 struct StrengthWalk<'a> {
@@ -74,7 +74,7 @@ struct StrengthWalk<'a> {
     soft: &'a [SoftReference],
     /// Objects with references that may be given up.
     sources: NodeSet,
-    held: Vec<ReachabilityStrength>,
+    strengths: Vec<ReachabilityStrength>,
     pending: Vec<NodeId>,
     /// By level: what is held no better than so.
     waiting: [Vec<NodeId>; 3],
@@ -86,10 +86,10 @@ impl StrengthWalk<'_> {
     /// Visits all that can be reached at this level and was not before.
     fn run(&mut self, level: ReachabilityStrength) {
         while let Some(node) = self.pending.pop() {
-            if self.held[node.index()] != ReachabilityStrength::Unreachable {
+            if self.strengths[node.index()] != ReachabilityStrength::Unreachable {
                 continue;
             }
-            self.held[node.index()] = level;
+            self.strengths[node.index()] = level;
             if level == ReachabilityStrength::Weak {
                 self.pending.extend(self.graph.references(node).map(|reference| reference.node));
                 continue;

@@ -147,7 +147,7 @@ struct SetMarking<'a> {
     graph: &'a HeapGraph,
     /// By object: the place of its set.
     places: &'a [u32],
-    first: u32,
+    first_set: u32,
     /// By object: a bit for each set without which it is still reached.
     reached: Vec<u64>,
     queued: NodeSet,
@@ -156,10 +156,10 @@ struct SetMarking<'a> {
 }
 
 impl<'a> SetMarking<'a> {
-    fn new(graph: &'a HeapGraph, places: &'a [u32], first: u32, most_steps: u64) -> Self {
+    fn new(graph: &'a HeapGraph, places: &'a [u32], first_set: u32, most_steps: u64) -> Self {
         let count = graph.node_count();
         let (reached, queued) = (vec![0; count], NodeSet::new(count));
-        SetMarking { graph, places, first, reached, queued, queue: VecDeque::new(), most_steps }
+        SetMarking { graph, places, first_set, reached, queued, queue: VecDeque::new(), most_steps }
     }
 
     /// Bytes that each of the `count` sets holds, and steps that it took.
@@ -196,7 +196,7 @@ impl<'a> SetMarking<'a> {
 
     /// An object is reached without these sets, unless it is in one of them.
     fn reach(&mut self, node: NodeId, mut without: u64) {
-        let own = self.places[node.index()].wrapping_sub(self.first);
+        let own = self.places[node.index()].wrapping_sub(self.first_set);
         if (own as usize) < SETS_PER_MARKING {
             without &= !(1 << own);
         }

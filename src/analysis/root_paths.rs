@@ -38,7 +38,7 @@ pub struct RootPath<'p> {
 
 impl<'g> RootPaths<'g> {
     /// One path, from the rooted object to the object asked for.
-    pub(super) fn of_one(root: &'g Root, nodes: Vec<NodeId>) -> Self {
+    pub(super) fn single(root: &'g Root, nodes: Vec<NodeId>) -> Self {
         let starts = nodes.first().map(|&node| PathStart { root, node, length: nodes.len() - 1 });
         RootPaths { starts: starts.into_iter().collect(), links: PathLinks::SinglePath(nodes) }
     }
@@ -47,12 +47,12 @@ impl<'g> RootPaths<'g> {
     pub fn into_first(self) -> Option<Self> {
         let path = self.get(0)?;
         let nodes = path.nodes().collect();
-        Some(Self::of_one(self.starts[0].root, nodes))
+        Some(Self::single(self.starts[0].root, nodes))
     }
 
     /// The path over these objects, of which a strong root holds the first.
-    pub fn over(roots: &RootsByNode<'g>, nodes: Vec<NodeId>) -> Option<Self> {
-        Some(Self::of_one(roots.strong_display_root(*nodes.first()?)?, nodes))
+    pub fn of_nodes(roots: &RootsByNode<'g>, nodes: Vec<NodeId>) -> Option<Self> {
+        Some(Self::single(roots.strong_display_root(*nodes.first()?)?, nodes))
     }
 
     /// Number of paths.
@@ -72,7 +72,7 @@ impl<'g> RootPaths<'g> {
     }
 
     /// The last `count` objects of each path, of a shorter one all, without a walk down each. O(objects).
-    pub fn ends(&self, count: usize) -> Vec<PathNodes<'_>> {
+    pub fn last_nodes(&self, count: usize) -> Vec<PathNodes<'_>> {
         let count = count.max(1);
         let PathLinks::NextByNode(next, order) = &self.links else {
             let whole = self.iter().map(|path| path.nodes());

@@ -4,14 +4,14 @@ use regex_lite::Regex;
 
 use crate::regex::bounded_regex;
 
-use super::collections::TableLineError;
+use super::collections::RuleLineError;
 
 /// The rules that are known without being told.
-const KNOWN: &str = include_str!("secrets.txt");
+const KNOWN_RULES: &str = include_str!("secrets.txt");
 /// Digits that a text has at least, to be looked through for numbers of cards.
 const CARD_DIGITS: usize = 13;
 /// Secrets of a rule in a text, at most.
-const MAX_FOUND: usize = 100;
+const MAX_SECRETS_PER_RULE: usize = 100;
 
 /// Rules for secrets.
 #[derive(Debug, Clone, Default)]
@@ -25,18 +25,18 @@ struct Rule {
     /// One of them must be there; `true` where case does not matter.
     words: Vec<(String, bool)>,
     pattern: Regex,
-    is_card: bool,
+    is_card_number: bool,
 }
 
 /// A rule that is being read: its line, name, words, pattern, and whether it is of cards.
-type OpenRule = (usize, String, Vec<(String, bool)>, Option<Regex>, bool);
+type RuleBeingRead = (usize, String, Vec<(String, bool)>, Option<Regex>, bool);
 
 impl SecretRules {
     /// Those of `secrets.txt`.
     pub fn known() -> Self {
         let mut rules = SecretRules::default();
         // Held by a test.
-        let _ = rules.add(KNOWN);
+        let _ = rules.add(KNOWN_RULES);
         rules
     }
 
@@ -44,24 +44,24 @@ impl SecretRules {
     ///
     /// # Errors
     /// At the first line that makes no sense.
-    pub fn add(&mut self, text: &str) -> Result<(), TableLineError> {
-        let mut open: Option<OpenRule> = None;
+    pub fn add(&mut self, text: &str) -> Result<(), RuleLineError> {
+        let mut open: Option<RuleBeingRead> = None;
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim_end()));
         for (at, line) in lines.chain([(text.lines().count() + 1, "end")]) {
-            let bad = |why: &str| TableLineError { line: at, why: why.to_string() };
+            let bad = |why: &str| RuleLineError { line: at, why: why.to_string() };
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let Some(rest) = line.strip_prefix("  ") else {
-                if let Some((begun, kind, words, pattern, is_card)) = open.take() {
-                    let no_pattern = || TableLineError { line: begun, why: format!("{kind} has no pattern") };
+                if let Some((begun, kind, words, pattern, is_card_number)) = open.take() {
+                    let no_pattern = || RuleLineError { line: begun, why: format!("{kind} has no pattern") };
                     let pattern = pattern.ok_or_else(no_pattern)?;
-                    self.rules.push(Rule { kind, words, pattern, is_card });
+                    self.rules.push(Rule { kind, words, pattern, is_card_number });
                 }
                 open = Some((at, line.to_string(), Vec::new(), None, false));
                 continue;
             };
-            let Some((_, _, words, pattern, is_card)) = &mut open else { return Err(bad("a name comes first")) };
+            let Some((_, _, words, pattern, is_card_number)) = &mut open else { return Err(bad("a name comes first")) };
             match rest.trim_start().split_once(' ').unwrap_or((rest, "")) {
                 ("word", rest) => words.extend(rest.split_whitespace().map(|word| match word.strip_suffix('/') {
                     Some(word) if !word.ends_with(':') && !word.ends_with('/') => (word.to_ascii_lowercase(), true),
@@ -71,7 +71,7 @@ impl SecretRules {
                     let regex = bounded_regex(rest.trim()).map_err(|error| bad(&error))?;
                     *pattern = Some(regex);
                 }
-                ("check", "card") => *is_card = true,
+                ("check", "card") => *is_card_number = true,
                 ("source", _) => {}
                 _ => return Err(bad("word, pattern, check card or source is expected")),
             }
@@ -90,15 +90,15 @@ impl SecretRules {
         let mut found: Vec<(&str, regex_lite::Match<'t>)> = Vec::new();
         for rule in &self.rules {
             let has_word = rule.words.is_empty() || rule.words.iter().any(|(word, any)| contains(word, *any));
-            if !has_word || (rule.is_card && digits < CARD_DIGITS) {
+            if !has_word || (rule.is_card_number && digits < CARD_DIGITS) {
                 continue;
             }
-            for captures in rule.pattern.captures_iter(text).take(MAX_FOUND) {
+            for captures in rule.pattern.captures_iter(text).take(MAX_SECRETS_PER_RULE) {
                 let Some(secret) = captures.get(1).or(captures.get(0)) else { continue };
                 let is_known = |(_, other): &(&str, regex_lite::Match<'t>)| {
                     secret.start() < other.end() && other.start() < secret.end()
                 };
-                if (!rule.is_card || is_card(secret.as_str())) && !found.iter().any(is_known) {
+                if (!rule.is_card_number || is_card_number(secret.as_str())) && !found.iter().any(is_known) {
                     found.push((&rule.kind, secret));
                 }
             }
@@ -108,7 +108,7 @@ impl SecretRules {
 }
 
 /// The check digit of ISO/IEC 7812-1 (Luhn), of a number that is not one digit again and again.
-fn is_card(text: &str) -> bool {
+fn is_card_number(text: &str) -> bool {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
     let sum: u32 = digits
         .iter()
@@ -211,7 +211,7 @@ mod tests {
         for (text, line) in [("  word x", 1), ("a\n  pattern (", 2), ("a\n  word x\n", 1), ("a\n  what x", 2)] {
             assert_eq!(SecretRules::default().add(text).map_err(|bad| bad.line), Err(line), "{text}");
         }
-        assert!(SecretRules::default().add(KNOWN).is_ok());
+        assert!(SecretRules::default().add(KNOWN_RULES).is_ok());
     }
 
     #[test]

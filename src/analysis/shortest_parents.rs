@@ -78,7 +78,7 @@ impl ShortestParents {
         }
         nodes.reverse();
         let root = roots.strong_display_root(at)?;
-        Some(RootPaths::of_one(root, nodes))
+        Some(RootPaths::single(root, nodes))
     }
 
     /// Writes the parents.

@@ -42,7 +42,7 @@ impl TypePattern {
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn parse_with(text: &str, ignores_case: bool) -> Result<Self, String> {
+    pub fn parse_with_case(text: &str, ignores_case: bool) -> Result<Self, String> {
         if !ignores_case {
             return Self::parse(text);
         }
@@ -232,7 +232,7 @@ fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
         return None;
     }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most || a.len() > MAX_CHARACTERS {
+    if a.len().abs_diff(b.len()) > most || a.len() > MAX_COMPARED_CHARS {
         return None;
     }
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -254,7 +254,7 @@ fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
 }
 
 /// Names that are longer are not compared.
-const MAX_CHARACTERS: usize = 100;
+const MAX_COMPARED_CHARS: usize = 100;
 
 #[cfg(test)]
 mod tests {
@@ -309,12 +309,12 @@ mod tests {
 
     #[test]
     fn capitals_are_like_small_letters_on_request() {
-        let matches = |pattern: &str, name: &str| TypePattern::parse_with(pattern, true).unwrap().matches(name);
+        let matches = |pattern: &str, name: &str| TypePattern::parse_with_case(pattern, true).unwrap().matches(name);
         assert!(matches("SeSSion", "a session of ÄÖ") && matches("äö", "a session of ÄÖ"));
         assert!(matches("*OF ä?", "a session of ÄÖ") && !matches("A?", "a session"));
         assert!(matches("/^A SES/", "a session") && !matches("/^SES/", "a session"));
         assert!(matches("=A SESSION of äö", "a session of ÄÖ") && !matches("=A SESSION", "a session of ÄÖ"));
-        assert!(TypePattern::parse_with("/(/", true).is_err());
+        assert!(TypePattern::parse_with_case("/(/", true).is_err());
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct TypeTreeNode {
     pub retained_bytes: u64,
     /// Objects of the longest chain that folded into this place, below one another or with one of the type above between
     /// them; 1 where none did.
-    pub levels: u64,
+    pub chain_objects: u64,
 }
 
 /// The merged tree: every place comes after the one above it.
@@ -43,7 +43,7 @@ pub struct TypeTree {
 struct PendingObject {
     number: DomNode,
     above: Option<usize>,
-    levels: [u32; 2],
+    chain_lengths: [u32; 2],
 }
 
 impl TypeTree {
@@ -64,22 +64,22 @@ impl TypeTree {
         let mut pending: Vec<PendingObject> = starts
             .into_iter()
             .filter(has_chosen_below)
-            .map(|number| PendingObject { number, above: None, levels: [0; 2] })
+            .map(|number| PendingObject { number, above: None, chain_lengths: [0; 2] })
             .collect();
-        while let Some(PendingObject { number, above, levels }) = pending.pop() {
+        while let Some(PendingObject { number, above, chain_lengths }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
             let folded = tree.ancestor_to_fold_into(above, type_id, max_depth);
-            let levels = match folded {
-                Some(place) if tree.places[place].type_id != type_id => levels,
-                Some(place) if Some(place) == above => [levels[0] + 1, levels[1]],
-                Some(_) => [levels[1] + 1, levels[0]],
-                None => [1, levels[0]],
+            let chain_lengths = match folded {
+                Some(place) if tree.places[place].type_id != type_id => chain_lengths,
+                Some(place) if Some(place) == above => [chain_lengths[0] + 1, chain_lengths[1]],
+                Some(_) => [chain_lengths[1] + 1, chain_lengths[0]],
+                None => [1, chain_lengths[0]],
             };
             let place = folded
                 .unwrap_or_else(|| *known.entry((above, type_id)).or_insert_with(|| tree.push(type_id, above, number)));
-            tree.places[place].levels = tree.places[place].levels.max(levels[0].into());
-            if chosen.is_none_or(|chosen| chosen.has(node)) {
+            tree.places[place].chain_objects = tree.places[place].chain_objects.max(chain_lengths[0].into());
+            if chosen.is_none_or(|chosen| chosen.contains(node)) {
                 tree.places[place].objects += 1;
                 let bytes = &mut tree.places[place].shallow_bytes;
                 *bytes = bytes.saturating_add(graph.shallow_bytes(node));
@@ -87,7 +87,7 @@ impl TypeTree {
             pending.extend(children.of(number).filter(has_chosen_below).map(|number| PendingObject {
                 number,
                 above: Some(place),
-                levels,
+                chain_lengths,
             }));
         }
         tree.sum_subtrees();
@@ -141,7 +141,7 @@ impl TypeTree {
             objects,
             shallow_bytes,
             retained_bytes,
-            levels: 1,
+            chain_objects: 1,
         });
         self.places.len() - 1
     }
@@ -208,7 +208,7 @@ impl<'s> ChosenObjects<'s> {
     }
 
     /// Is the object one of them?
-    pub fn has(&self, node: NodeId) -> bool {
+    pub fn contains(&self, node: NodeId) -> bool {
         self.objects.contains(node)
     }
 

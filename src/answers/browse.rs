@@ -34,7 +34,7 @@ pub struct MergedObjects {
     /// The name of their type.
     pub type_name: String,
     /// The object, if there is only one.
-    pub only: Option<NodeId>,
+    pub only_object: Option<NodeId>,
     /// Number of them.
     pub members: u64,
     /// Their shallow bytes.
@@ -96,14 +96,14 @@ impl<'d> Browser<'d> {
             let type_name = self.graph.type_name(self.graph.type_of(node));
             let place = *places.entry(type_name).or_insert_with(|| {
                 let (type_name, only) = (type_name.to_string(), Some(node));
-                merged.push(MergedObjects { type_name, only, ..MergedObjects::default() });
+                merged.push(MergedObjects { type_name, only_object: only, ..MergedObjects::default() });
                 merged.len() - 1
             });
             let ObjectSizes { shallow_bytes, retained } = self.sizes(node);
             let (retained_bytes, objects) = retained.unwrap_or_default();
             let row = &mut merged[place];
             row.members += 1;
-            row.only = row.only.filter(|_| row.members == 1);
+            row.only_object = row.only_object.filter(|_| row.members == 1);
             row.shallow_bytes = row.shallow_bytes.saturating_add(shallow_bytes);
             row.retained_bytes = row.retained_bytes.saturating_add(retained_bytes);
             row.objects += objects;
@@ -118,7 +118,7 @@ impl<'d> Browser<'d> {
     ///
     /// # Errors
     /// As [`ScopeOptions::resolve`].
-    pub fn objects_of(&self, scope: &ScopeOptions) -> Result<Vec<NodeId>, AnswerError> {
+    pub fn objects_in_scope(&self, scope: &ScopeOptions) -> Result<Vec<NodeId>, AnswerError> {
         let mut nodes: Vec<NodeId> = scope.resolve(self.dump)?.nodes().collect();
         nodes.shrink_to_fit();
         Ok(nodes)
@@ -159,7 +159,7 @@ impl<'d> Browser<'d> {
     }
 
     /// Places of the objects whose types match. O(types + objects).
-    pub fn of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
+    pub fn places_of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
         let types = TypePattern::select_any(std::slice::from_ref(pattern), self.graph);
         let matching = objects.iter().zip(0u32..).filter(|(node, _)| types.contains(self.graph.type_of(**node)));
         matching.map(|(_, place)| place).collect()
@@ -186,12 +186,16 @@ impl<'d> Browser<'d> {
     /// # Errors
     /// If there is not the memory to turn references round.
     pub fn referrers(&self, node: NodeId) -> Result<Vec<Reference>, AnswerError> {
-        self.dump.check_referrers()?;
+        self.dump.check_referrers_memory()?;
         Ok(self.graph.referrers(node).collect())
     }
 
     /// Names of the first references of an object, and of those of its first referrers. Reads the dump.
-    pub fn names(&self, node: NodeId, first: usize) -> (Vec<Option<String>>, Vec<Option<String>>) {
+    pub fn reference_and_referrer_names(
+        &self,
+        node: NodeId,
+        first: usize,
+    ) -> (Vec<Option<String>>, Vec<Option<String>>) {
         let Some(names) = ReferenceNames::of(self.dump) else { return Default::default() };
         let out = self.graph.references(node).len().min(first);
         (names.of_first(node, out), names.of_referrers(node, self.graph.referrers(node).take(first)))
@@ -259,7 +263,7 @@ pub struct LargestObjects<'d> {
     dominators: &'d Dominators,
     retained: &'d RetainedSizes,
     children: DominatorChildren<'d>,
-    tops: Vec<DomNode>,
+    top_places: Vec<DomNode>,
     values: Option<ValueReader<'d>>,
     names: Option<ReferenceNames<'d>>,
 }
@@ -273,15 +277,15 @@ pub fn largest_objects<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    let tops = scope.top_level(dominators);
+    let top_places = scope.top_level(dominators);
     let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
-    Ok(LargestObjects { graph, dominators, retained, children, tops, values, names })
+    Ok(LargestObjects { graph, dominators, retained, children, top_places, values, names })
 }
 
 impl LargestObjects<'_> {
     /// Objects at the top.
     pub fn top_places(&self) -> &[DomNode] {
-        &self.tops
+        &self.top_places
     }
 
     /// Objects that an object dominates.
@@ -326,7 +330,7 @@ impl LargestObjects<'_> {
     }
 
     /// Its place by section and id.
-    pub fn rank(&self, object: DomNode) -> usize {
+    pub fn id_rank(&self, object: DomNode) -> usize {
         self.node(object).index()
     }
 
@@ -422,10 +426,10 @@ pub struct FoundRootPath<'r> {
 
 impl RootPathFinder<'_> {
     /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
-    pub fn of(&self, biggest: &LargestObjects<'_>, object: DomNode) -> Option<FoundRootPath<'_>> {
-        let target = biggest.node(object);
+    pub fn path_to(&self, largest_objects: &LargestObjects<'_>, object: DomNode) -> Option<FoundRootPath<'_>> {
+        let target = largest_objects.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
-        let dominators = biggest.dominators_of(object);
+        let dominators = largest_objects.dominators_of(object);
         Some(FoundRootPath { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
     }
 }
@@ -437,7 +441,7 @@ impl FoundRootPath<'_> {
     }
 
     /// By step of the path: do all paths to the object lead through it?
-    pub fn is_on_all_paths(&self) -> Vec<bool> {
+    pub fn steps_on_all_paths(&self) -> Vec<bool> {
         let nodes = self.paths.get(0).into_iter().flat_map(|path| path.nodes());
         nodes.map(|node| node == self.target || self.dominators.contains(&node)).collect()
     }

@@ -143,7 +143,7 @@ pub struct DominatorNodes<'d> {
     retained: &'d RetainedSizes,
     reachable_bytes: u64,
     values: Option<ValueReader<'d>>,
-    said: OnceCell<Vec<Option<String>>>,
+    value_texts: OnceCell<Vec<Option<String>>>,
 }
 
 /// An object of the dominator tree.
@@ -212,8 +212,9 @@ pub fn dominator_tree<'d>(
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
-            let (values, said, names) = (ValueReader::of(dump), OnceCell::new(), ReferenceNames::of(dump));
-            let nodes = DominatorNodes { tree, names, graph, dominators, retained, reachable_bytes, values, said };
+            let (values, value_texts, names) = (ValueReader::of(dump), OnceCell::new(), ReferenceNames::of(dump));
+            let nodes =
+                DominatorNodes { tree, names, graph, dominators, retained, reachable_bytes, values, value_texts };
             DominatorRows::Objects { nodes }
         }
     };
@@ -230,13 +231,13 @@ pub fn dominator_tree<'d>(
 }
 
 /// By figure: the value of an object, and the figure of groups that stands for it.
-const ORDER_COLUMNS: [(Figure, (ValueOfObject, Figure)); 3] = [
+const ORDER_COLUMNS: [(Figure, (ObjectSortValue, Figure)); 3] = [
     (RETAINED, (|part, number| part.retained.bytes_at(number), RETAINED)),
     (SHALLOW, (|part, number| part.graph.shallow_bytes(part.dominators.node_at(number)), SHALLOW)),
     (DOMINATED, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
 ];
 
-type ValueOfObject = fn(&DominatorTreeBuilder<'_, '_>, DomNode) -> u64;
+type ObjectSortValue = fn(&DominatorTreeBuilder<'_, '_>, DomNode) -> u64;
 
 /// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
 const GROUP_FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
@@ -247,7 +248,7 @@ struct DominatorTreeBuilder<'a, 'd> {
     dominators: &'d Dominators,
     retained: &'d RetainedSizes,
     options: &'a DominatorTreeOptions,
-    order: (ValueOfObject, Figure),
+    order: (ObjectSortValue, Figure),
     scope: &'a Scope<'d>,
 }
 
@@ -262,7 +263,7 @@ impl DominatorTreeBuilder<'_, '_> {
     }
 
     fn tree(&self, from: DomNode) -> Tree<DominatorTreeNode> {
-        let wanted = Some(self.scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
+        let wanted = Some(self.scope).filter(|scope| scope.chooses_some() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
@@ -304,14 +305,14 @@ impl DominatorTreeBuilder<'_, '_> {
     fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
         let groups = Groups::new(self.scope, by, SameNameTypes::of_rows(self.options.types_apart))?;
         let children = self.dominators.children();
-        let set_of = |node| groups.of(node);
+        let set_of = |node| groups.group_of(node);
         let topmost =
             retained_lower_bound_by_set(self.dominators, self.retained, &children, from, groups.names.len(), set_of);
         let mut totals = vec![(0u64, 0u64); groups.names.len()];
         children.walk(from, |step| {
             if let DominatorWalkStep::Enter(number) = step {
                 let node = self.dominators.node_at(number);
-                let group = groups.of(node);
+                let group = groups.group_of(node);
                 if group != NO_SET {
                     let total = &mut totals[group as usize];
                     total.0 += 1;
@@ -353,12 +354,12 @@ impl DominatorNodes<'_> {
     pub fn type_text(&self, row: usize) -> String {
         let node = |row: &TreeRow<DominatorTreeNode>| self.dominators.node_at(row.row.number);
         let rows = self.tree.rows();
-        let said = self.said.get_or_init(|| {
+        let said = self.value_texts.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(ROWS_READ_TOGETHER).map(node).collect();
             self.values.map_or(Vec::new(), |values| values.words(&nodes))
         });
         let said = said.get(row).cloned().flatten();
-        ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
+        ObjectRow { value_words: said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
 
     /// The name of the reference by which the object above holds a row's object, `…` where it refers to it only by way of
@@ -369,7 +370,7 @@ impl DominatorNodes<'_> {
     }
 
     /// Returns true if a row has the name of a reference.
-    pub fn have_names(&self) -> bool {
+    pub fn has_reference_names(&self) -> bool {
         self.names.is_some() && self.tree.rows().iter().any(|row| row.row.reference.is_some())
     }
 
@@ -396,7 +397,7 @@ impl<'d> LazyTree for DominatorNodes<'d> {
         &self.tree
     }
 
-    fn make(&self, &place: &DominatorTreeNode) -> DominatorRow<'d> {
+    fn make_row(&self, &place: &DominatorTreeNode) -> DominatorRow<'d> {
         let (graph, number) = (self.graph, place.number);
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);

@@ -41,5 +41,5 @@ pub use secrets::{Secrets, SecretsOptions, secrets};
 pub use shared::*;
 pub use strings::{StringsAnswer, StringsOptions, strings};
 pub use threads::{Threads, ThreadsOptions, threads};
-pub use trend::{DumpsTrend, TrendLimit, TrendOfDumps, TrendOptions};
+pub use trend::{DumpsTrend, TrendBuilder, TrendLimit, TrendOptions};
 pub use waste::{Waste, WasteKind, WasteOptions, waste};

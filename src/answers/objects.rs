@@ -200,10 +200,10 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         reverse: options.limits.reverse,
         len: options.limits.shown(found),
         nodes: RefCell::new(nodes),
-        sorted: Cell::new(0),
+        sorted_count: Cell::new(0),
         values,
         with_values: options.values,
-        said: RefCell::default(),
+        value_chunk: RefCell::default(),
         fields,
     };
     Ok(ObjectList {
@@ -226,12 +226,12 @@ pub struct ObjectRows<'d> {
     reverse: bool,
     len: usize,
     nodes: RefCell<Vec<NodeId>>,
-    sorted: Cell<usize>,
+    sorted_count: Cell<usize>,
     values: Option<ValueReader<'d>>,
     /// Every row has its value.
     pub(crate) with_values: bool,
     /// The first row of a chunk, and what the objects of its rows say.
-    said: RefCell<(usize, Vec<Option<ShownValue>>)>,
+    value_chunk: RefCell<(usize, Vec<Option<ShownValue>>)>,
     /// The fields that are shown: their paths, and what each leads to.
     fields: Option<Vec<(Rc<str>, FieldValues)>>,
 }
@@ -303,7 +303,7 @@ impl<'d> ObjectRows<'d> {
     fn shown_value(&self, row: usize) -> Option<ShownValue> {
         let values = self.values?;
         let start = row - row % VALUES_READ_TOGETHER;
-        let mut said = self.said.borrow_mut();
+        let mut said = self.value_chunk.borrow_mut();
         if said.0 != start || said.1.is_empty() {
             let nodes: Vec<NodeId> =
                 (start..self.len.min(start + VALUES_READ_TOGETHER)).map(|row| self.node(row)).collect();
@@ -318,8 +318,8 @@ impl<'d> ObjectRows<'d> {
     }
 
     fn node(&self, row: usize) -> NodeId {
-        while row >= self.sorted.get() {
-            let sorted = self.sorted.get();
+        while row >= self.sorted_count.get() {
+            let sorted = self.sorted_count.get();
             let mut nodes = self.nodes.borrow_mut();
             let rest = &mut nodes[sorted..];
             let chunk = FIRST_SORTED.max(4 * sorted).min(rest.len());
@@ -340,7 +340,7 @@ impl<'d> ObjectRows<'d> {
                     sort_first_nodes(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node)))
                 }
             }
-            self.sorted.set(sorted + chunk);
+            self.sorted_count.set(sorted + chunk);
         }
         self.nodes.borrow()[row]
     }

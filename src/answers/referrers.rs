@@ -40,13 +40,13 @@ pub struct ReferrersOptions {
 }
 
 /// By figure: the value of a group, and what equal ones are ordered by.
-const ORDER_COLUMNS: [(Figure, FiguresOfGroup); 3] = [
+const ORDER_COLUMNS: [(Figure, GroupSortValues); 3] = [
     (REFERRERS, |group| (group.referrers, group.references)),
     (REFERENCES, |group| (group.references, group.referrers)),
     (SHALLOW, |group| (group.shallow_bytes, group.referrers)),
 ];
 
-type FiguresOfGroup = fn(&ReferrerGroup) -> (u64, u64);
+type GroupSortValues = fn(&ReferrerGroup) -> (u64, u64);
 
 impl ReferrersOptions {
     /// Figures that rows can be ordered by.
@@ -168,9 +168,10 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
             (nodes, ReferredToRow { id: None, pattern, filter, objects, words: None })
         }
     };
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(REFERRERS))?;
-    let mut walk = ReferrerWalk { graph, options, order, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
+    let mut walk =
+        ReferrerWalk { graph, options, order, on_path: NodeSet::new(graph.node_count()), marked_by_row: Vec::new() };
     let top = walk.level(&asked);
     walk.enter(&asked);
     let tree = preorder(top, |row, depth| {
@@ -188,23 +189,23 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
 struct ReferrerWalk<'d, 'o> {
     graph: &'d HeapGraph,
     options: &'o ReferrersOptions,
-    order: FiguresOfGroup,
+    order: GroupSortValues,
     /// The objects of the rows above.
     on_path: NodeSet,
     /// By row above, those that it marked.
-    path: Vec<Vec<NodeId>>,
+    marked_by_row: Vec<Vec<NodeId>>,
 }
 
 impl ReferrerWalk<'_, '_> {
     /// Marks the objects of a row. One that was asked for and refers to another is marked already.
     fn enter(&mut self, nodes: &[NodeId]) {
         let marked = nodes.iter().copied().filter(|&node| self.on_path.insert(node)).collect();
-        self.path.push(marked);
+        self.marked_by_row.push(marked);
     }
 
     /// Forgets the rows from this depth on.
     fn leave(&mut self, depth: usize) {
-        for nodes in self.path.drain(depth.min(self.path.len())..) {
+        for nodes in self.marked_by_row.drain(depth.min(self.marked_by_row.len())..) {
             nodes.into_iter().for_each(|node| self.on_path.remove(node));
         }
     }
@@ -240,7 +241,7 @@ impl<'d> LazyTree for ReferrerRows<'d> {
         &self.tree
     }
 
-    fn make(&self, group: &ReferrerGroup) -> ReferrerRow<'d> {
+    fn make_row(&self, group: &ReferrerGroup) -> ReferrerRow<'d> {
         ReferrerRow {
             type_name: group.type_id.map_or("", |type_id| self.graph.type_name(type_id)),
             reference: self.names.and_then(|names| names.of_examples(group.examples.chosen())),

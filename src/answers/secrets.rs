@@ -151,7 +151,7 @@ fn rows(
     }
     let nodes: Vec<NodeId> = found.iter().map(|one| one.node).collect();
     let collections = KnownCollections::default().table()?.resolve(graph);
-    let held = FieldHolderFinder::find(dump, &collections)?.of(&nodes)?;
+    let held = FieldHolderFinder::find(dump, &collections)?.holders_of(&nodes)?;
     let (roots, names) = (RootsByNode::new(graph), ReferenceNames::of(dump));
     let path_to = |node: NodeId| {
         let paths = dump.shortest_parents().path_to(graph, &roots, node)?;

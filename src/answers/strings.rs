@@ -42,8 +42,8 @@ pub struct StringsOptions {
     pub limits: Limits,
 }
 
-type ValueOfText = fn(&TextGroup) -> u64;
-const ORDER_COLUMNS: [(Figure, ValueOfText); 3] =
+type TextSortValue = fn(&TextGroup) -> u64;
+const ORDER_COLUMNS: [(Figure, TextSortValue); 3] =
     [(COPIES, |group| group.copies.into()), (BYTES, |group| group.bytes), (WASTED, |group| group.wasted_bytes)];
 
 impl StringsOptions {
@@ -162,8 +162,8 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     if let Some(pattern) = &options.grep {
         retain_matching(graph, details, &grouped, pattern, &mut groups)?;
     }
-    let is_choice = options.grep.is_some() || options.filter.is_some();
-    let matching = is_choice.then(|| StringTotals {
+    let chooses_some = options.grep.is_some() || options.filter.is_some();
+    let matching = chooses_some.then(|| StringTotals {
         strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
         bytes: groups.iter().map(|group| group.bytes).sum(),
         distinct: groups.len() as u64,
@@ -221,7 +221,7 @@ fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -
     let collections = KnownCollections::default().table()?.resolve(graph);
     let node = |at: usize| grouped.strings.node(at);
     let nodes: Vec<NodeId> = groups.iter().flat_map(|group| grouped.copies(group)).map(node).collect();
-    FieldHolderFinder::find(dump, &collections)?.of(&nodes)
+    FieldHolderFinder::find(dump, &collections)?.holders_of(&nodes)
 }
 
 /// The rows of the texts that are shown.
@@ -293,13 +293,13 @@ impl TextRows<'_> {
         if texts.0 != start || texts.1.is_empty() {
             let begins = match texts.2.get(start) {
                 Some(_) => std::mem::take(&mut texts.2),
-                None => self.begins(),
+                None => self.holder_starts(),
             };
             *texts = (start, self.read(rows), begins);
         }
         let mut text = texts.1[row - start].clone();
         if let (Some((dump, _)), Some(text)) = (&self.full, text.as_mut().filter(|text| text.is_cut)) {
-            self.complete(dump, self.grouped.strings.node(self.grouped.first(group)), text);
+            self.read_whole(dump, self.grouped.strings.node(self.grouped.first(group)), text);
         }
         TextRow {
             unknown: text.is_none(),
@@ -309,12 +309,15 @@ impl TextRows<'_> {
             bytes: group.bytes,
             wasted_bytes: group.wasted_bytes,
             example: self.graph.display_id(self.grouped.strings.node(self.grouped.first(group))),
-            holders: self.held_by.as_ref().map(|held| held.counted(texts.2[row]..texts.2[row] + group.copies as usize)),
+            holders: self
+                .held_by
+                .as_ref()
+                .map(|held| held.count_by_holder(texts.2[row]..texts.2[row] + group.copies as usize)),
         }
     }
 
     /// By row where the holders of its copies begin.
-    fn begins(&self) -> Vec<usize> {
+    fn holder_starts(&self) -> Vec<usize> {
         let begin = |sum: &mut usize, group: &TextGroup| {
             let begin = *sum;
             *sum += group.copies as usize;
@@ -324,13 +327,13 @@ impl TextRows<'_> {
     }
 
     /// Reads a text again that is longer than what is read of many at once.
-    fn complete(&self, dump: &OpenDump, node: NodeId, text: &mut Text) {
+    fn read_whole(&self, dump: &OpenDump, node: NodeId, text: &mut Text) {
         let mut whole = Vec::new();
         let take = &mut |piece: &[u8]| {
             whole.extend_from_slice(piece);
             dump.check_rows(whole.len() as u64, 3).is_ok()
         };
-        if let Ok(Some(is_whole)) = self.details.whole(self.graph, node, take) {
+        if let Ok(Some(is_whole)) = self.details.visit_whole_content(self.graph, node, take) {
             *text = Text { text: String::from_utf8_lossy(&whole).into_owned(), is_cut: !is_whole };
         }
     }
@@ -367,7 +370,7 @@ impl TextRows<'_> {
 
 impl ObjectHolders {
     /// The holders of some of the objects, most objects first.
-    fn counted(&self, objects: std::ops::Range<usize>) -> Vec<TextHolder> {
+    fn count_by_holder(&self, objects: std::ops::Range<usize>) -> Vec<TextHolder> {
         let mut numbers = self.of[objects].to_vec();
         numbers.sort_unstable();
         let runs = numbers.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));

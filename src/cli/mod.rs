@@ -119,7 +119,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
     let cli = parsed.unwrap_or_else(|error| help::exit_with_message(&error, &words, command_line()));
     let result = cli.answer(session);
     session.progress.end();
-    crate::files::give_way_to_signals();
+    crate::files::wait_if_signalled();
     match result {
         Ok(CommandOutcome::Answered) => ExitCode::SUCCESS,
         Ok(CommandOutcome::NegativeAnswer) => ExitCode::from(1),

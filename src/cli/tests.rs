@@ -41,7 +41,7 @@ fn question_of(command: &Command) -> Option<String> {
     Some(match command {
         Command::Info(args) => text(&args.options()),
         Command::Stats(args) => {
-            let question = args.options().and_then(|options| args.ordered(&options, true, false));
+            let question = args.options().and_then(|options| args.with_order(&options, true, false));
             text(&question.expect("a question"))
         }
         Command::List(args) => text(&args.options().expect("a question")),
@@ -73,7 +73,7 @@ fn question_of(command: &Command) -> Option<String> {
 }
 
 fn pattern(text: &str) -> TypePattern {
-    TypePattern::parse_with(text, true).expect("a pattern")
+    TypePattern::parse_with_case(text, true).expect("a pattern")
 }
 
 fn pattern_as_typed(text: &str) -> TypePattern {
@@ -119,8 +119,8 @@ fn questions() -> Vec<(CommandLine, String)> {
             questions.push((options.command_line(), text(&options)));
         )* };
     }
-    add!(InfoOptions::default(), InfoOptions { properties: true, secrets: true });
-    for (_, group_by) in GroupBy::OF_HISTOGRAMS {
+    add!(InfoOptions::default(), InfoOptions { properties: true, shows_secrets: true });
+    for (_, group_by) in GroupBy::WORDS_OF_HISTOGRAMS {
         add!(HistogramOptions { group_by: *group_by, ..HistogramOptions::default() });
     }
     let (order, limits) = by(RETAINED);
@@ -148,7 +148,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     let (objects, scope_of_object) = (vec![object()], ScopeOptions::of_section(Some("2")));
     let one = ObjectOptions { scope: scope_of_object.clone(), rows: Some(3), ..ObjectOptions::new(object()) };
     questions.push((one.command_line(), text(&ShowOptions { objects, scope: one.scope.clone(), rows: one.rows })));
-    let to = RootPathsOptions { all_kinds: true, all_steps: true, ..RootPathsOptions::new(object()) };
+    let to = RootPathsOptions { with_weak_roots: true, all_steps: true, ..RootPathsOptions::new(object()) };
     let to = RootPathsOptions { scope: scope_of_object, ..to };
     for paths in [None, Some(1), Some(5)] {
         let limits = Limits { rows: paths.map(|paths| paths + 1), reverse: false };
@@ -164,7 +164,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         let limits = Limits { rows: Some(7), reverse: false };
         let kept_rows = KeptRows::OfShare("0.25%".parse().expect("a share"));
         let all = MergedPathsOptions { avoided: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
-        let all = MergedPathsOptions { all_kinds: true, all_steps: true, ..all };
+        let all = MergedPathsOptions { with_weak_roots: true, all_steps: true, ..all };
         questions.push((all.command_line(), text(&PathsQuestion::MergedToScope(all))));
     }
 
@@ -181,7 +181,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         DominatorTreeOptions { object: some.clone(), depth: 3, order, limits, ..DominatorTreeOptions::default() },
         DominatorTreeOptions { scope: scope(), order: Some(SHALLOW), ..DominatorTreeOptions::default() },
     );
-    for (_, group_by) in GroupBy::OF_DOMINATORS {
+    for (_, group_by) in GroupBy::WORDS_OF_DOMINATORS {
         let group_by = Some(*group_by);
         add!(DominatorTreeOptions { group_by, types_apart: true, ..DominatorTreeOptions::default() });
     }
@@ -199,7 +199,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     let leaks = LeaksOptions { threshold, libraries: patterns("lib"), scope: types(), ..LeaksOptions::default() };
     add!(LeaksOptions::default(), LeaksOptions { rows: Some(3), exact_sizes: true, ..leaks });
     let (order, limits) = by(NAME);
-    add!(ThreadsOptions::default(), ThreadsOptions { which: Some("a thread".into()), order, limits });
+    add!(ThreadsOptions::default(), ThreadsOptions { name_or_id: Some("a thread".into()), order, limits });
 
     for (_, by) in DiffBy::WORDS {
         add!(DiffOptions { by: *by, ..DiffOptions::default() });
@@ -210,7 +210,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     let (order, limits) = by(SHALLOW_DELTA);
     let filtered = ScopeOptions { types: None, ..scope() };
     add!(
-        DiffOptions { by: DiffBy::Paths, unchanged: true, ..DiffOptions::default() },
+        DiffOptions { by: DiffBy::Paths, with_unchanged: true, ..DiffOptions::default() },
         DiffOptions { by: DiffBy::RootKinds, ..DiffOptions::default() },
         DiffOptions {
             scope: filtered,
@@ -238,11 +238,11 @@ fn questions() -> Vec<(CommandLine, String)> {
         TrendOptions { scope: ScopeOptions { types: None, ..scope() }, limits, growth_limits, ..Default::default() };
     add!(
         TrendOptions::default(),
-        TrendOptions { by: DiffBy::Paths, flat: true, wide: true, ..TrendOptions::default() },
+        TrendOptions { by: DiffBy::Paths, with_unchanged: true, wide: true, ..TrendOptions::default() },
         TrendOptions {
             by: DiffBy::Groups(GroupBy::Loader),
             retained: true,
-            grows: true,
+            judges_growth: true,
             by_time: true,
             min_growth,
             ..trend

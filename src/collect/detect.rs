@@ -4,27 +4,27 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use super::Runtime;
+use super::TargetRuntime;
 use super::dotnet::find_socket;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 
 /// Finds the runtime. Error: `no-runtime` with the name of what it is instead, `not-permitted`.
-pub(super) fn detect(process: &Process) -> Result<Runtime, Refusal> {
+pub(super) fn detect(process: &Process) -> Result<TargetRuntime, Refusal> {
     let files = process.mapped_files()?;
     if let Some(runtime) = runtime_of_files(&files, &program_name(process)) {
         return Ok(runtime);
     }
     // A program in one file has its runtime inside.
     match find_socket(process)?.is_some() || has_dotnet_threads(process) {
-        true => Ok(Runtime::Dotnet),
-        false => Err(no_runtime(process, &files)),
+        true => Ok(TargetRuntime::Dotnet),
+        false => Err(no_runtime_refusal(process, &files)),
     }
 }
 
 /// Browsers have processes for everything: only the first of them answers.
-pub(super) fn is_helper(process: &Process, runtime: Runtime) -> bool {
-    let is_v8 = matches!(runtime, Runtime::Node | Runtime::Chromium);
+pub(super) fn is_browser_helper(process: &Process, runtime: TargetRuntime) -> bool {
+    let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     is_v8 && process.arguments().iter().any(|word| word.split(' ').any(|word| word.starts_with("--type=")))
 }
 
@@ -41,27 +41,27 @@ fn file_names(files: &[String]) -> impl Iterator<Item = &str> {
 }
 
 /// By the names of mapped files, and of the program.
-fn runtime_of_files(files: &[String], program: &str) -> Option<Runtime> {
+fn runtime_of_files(files: &[String], program: &str) -> Option<TargetRuntime> {
     let names = || file_names(files);
     let has = |wanted: &str| names().any(|name| name == wanted);
     let has_prefix = |start: &str| names().any(|name| name.starts_with(start));
     if has("libjvm.so") {
-        return Some(Runtime::Hotspot);
+        return Some(TargetRuntime::Hotspot);
     }
     if names().any(|name| name.starts_with("libj9vm") && name.ends_with(".so")) {
-        return Some(Runtime::OpenJ9);
+        return Some(TargetRuntime::OpenJ9);
     }
     if has("libcoreclr.so") {
-        return Some(Runtime::Dotnet);
+        return Some(TargetRuntime::Dotnet);
     }
     // `node-v20.1.0`; other programs are called `node-exporter`.
     let version = program.strip_prefix("node").map(|rest| rest.trim_start_matches(['-', 'v']));
     let has_version = version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()));
     if ["node", "nodejs", "electron"].contains(&program) || has_version || has_prefix("libnode.so") {
-        return Some(Runtime::Node);
+        return Some(TargetRuntime::Node);
     }
     let is_browser = program.starts_with("chrom") && !program.contains("crashpad");
-    (is_browser || program == "headless_shell").then_some(Runtime::Chromium)
+    (is_browser || program == "headless_shell").then_some(TargetRuntime::Chromium)
 }
 
 fn program_name(process: &Process) -> String {
@@ -72,23 +72,23 @@ fn program_name(process: &Process) -> String {
 
 /// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output. A
 /// name is not enough here. Error: `no-runtime` where it is another, whatever the user says.
-pub(super) fn check_runtime(process: &Process, runtime: Runtime) -> Result<(), Refusal> {
+pub(super) fn check_runtime(process: &Process, runtime: TargetRuntime) -> Result<(), Refusal> {
     let files = process.mapped_files()?;
     let has = |start: &str| file_names(&files).any(|name| name.starts_with(start));
     let is_it = match runtime {
-        Runtime::Hotspot => file_names(&files).any(|name| name == "libjvm.so"),
-        Runtime::Node => has("libnode.so") || exports_node(process),
+        TargetRuntime::Hotspot => file_names(&files).any(|name| name == "libjvm.so"),
+        TargetRuntime::Node => has("libnode.so") || exports_node_api(process),
         _ => false,
     };
     if is_it {
         return Ok(());
     }
     let text = format!("process {} ({}) does not run {}: no signal is sent", process.pid, process.name, runtime.name());
-    Err(Refusal::new(RefusalCode::NoRuntime, text).hint("heapdump collect --list shows what can be dumped"))
+    Err(Refusal::new(RefusalCode::NoRuntime, text).with_hint("heapdump collect --list shows what can be dumped"))
 }
 
 /// Is this function of Node.js in the program, for modules to call? It has been since version 0.10.
-fn exports_node(process: &Process) -> bool {
+fn exports_node_api(process: &Process) -> bool {
     const NODE_SYMBOL: &[u8] = b"node_module_register";
     const CHUNK_BYTES: usize = 1 << 20;
     let Ok(mut file) = File::open(process.proc_path("exe")) else { return false };
@@ -102,7 +102,7 @@ fn exports_node(process: &Process) -> bool {
     }
 }
 
-fn no_runtime(process: &Process, files: &[String]) -> Refusal {
+fn no_runtime_refusal(process: &Process, files: &[String]) -> Refusal {
     let has = |part: &str| files.iter().any(|file| file.rsplit('/').next().is_some_and(|name| name.starts_with(part)));
     let program = program_name(process);
     let other = if has("libmonosgen") || program.starts_with("mono") {
@@ -116,7 +116,7 @@ fn no_runtime(process: &Process, files: &[String]) -> Refusal {
     };
     let (pid, name) = (process.pid, &process.name);
     let text = format!("process {pid} ({name}) runs no .NET, Java or Node that heapdump knows{other}");
-    Refusal::new(RefusalCode::NoRuntime, text).hint("heapdump collect --list shows what can be dumped")
+    Refusal::new(RefusalCode::NoRuntime, text).with_hint("heapdump collect --list shows what can be dumped")
 }
 
 /// Go's linker writes a section of its own into each program.
@@ -150,16 +150,16 @@ mod tests {
             runtime_of_files(&files.iter().map(|file| file.to_string()).collect::<Vec<_>>(), program)
         };
         let cases = [
-            ("/usr/lib/jvm/lib/server/libjvm.so", "java", Some(Runtime::Hotspot)),
-            ("/opt/jvm/lib/default/libj9vm29.so", "java", Some(Runtime::OpenJ9)),
-            ("/usr/share/dotnet/libcoreclr.so", "dotnet", Some(Runtime::Dotnet)),
-            ("/usr/bin/node", "node", Some(Runtime::Node)),
-            ("/opt/node-v20.1.0", "node-v20.1.0", Some(Runtime::Node)),
-            ("/opt/node18", "node18", Some(Runtime::Node)),
+            ("/usr/lib/jvm/lib/server/libjvm.so", "java", Some(TargetRuntime::Hotspot)),
+            ("/opt/jvm/lib/default/libj9vm29.so", "java", Some(TargetRuntime::OpenJ9)),
+            ("/usr/share/dotnet/libcoreclr.so", "dotnet", Some(TargetRuntime::Dotnet)),
+            ("/usr/bin/node", "node", Some(TargetRuntime::Node)),
+            ("/opt/node-v20.1.0", "node-v20.1.0", Some(TargetRuntime::Node)),
+            ("/opt/node18", "node18", Some(TargetRuntime::Node)),
             ("/usr/bin/node-exporter", "node-exporter", None),
             ("/usr/bin/nodetool", "nodetool", None),
-            ("/usr/lib/libnode.so.108", "mytool", Some(Runtime::Node)),
-            ("/usr/lib/chromium/chromium", "chromium", Some(Runtime::Chromium)),
+            ("/usr/lib/libnode.so.108", "mytool", Some(TargetRuntime::Node)),
+            ("/usr/lib/chromium/chromium", "chromium", Some(TargetRuntime::Chromium)),
             ("/usr/lib/chromium/chrome_crashpad_handler", "chrome_crashpad_handler", None),
             ("/usr/bin/sleep", "sleep", None),
             ("/home/me/libjvm.so.txt", "cat", None),
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(refusal.code, RefusalCode::NoRuntime);
         assert!(refusal.text.ends_with("heapdump knows"), "{}", refusal.text);
         assert!(!is_go(&process));
-        for runtime in [Runtime::Hotspot, Runtime::Dotnet] {
+        for runtime in [TargetRuntime::Hotspot, TargetRuntime::Dotnet] {
             assert_eq!(check_runtime(&process, runtime).expect_err("Rust").code, RefusalCode::NoRuntime);
         }
     }

@@ -26,7 +26,7 @@ enum Encoder {
 
 /// Fate of the bytes when they are whole.
 #[derive(Debug)]
-enum DumpPlace {
+enum UnfinishedDump {
     /// A file without a name gets one.
     Unnamed,
     /// A file of another name is renamed, or taken away.
@@ -39,7 +39,7 @@ enum DumpPlace {
 #[derive(Debug)]
 pub(super) struct DumpFile {
     out: Encoder,
-    place: DumpPlace,
+    place: UnfinishedDump,
     path: PathBuf,
     replaces_existing: bool,
     /// Bytes of the dump, before compression.
@@ -70,7 +70,7 @@ impl DumpFile {
             limit_bytes: u64::MAX,
         };
         if path.as_os_str() == "-" {
-            return Ok(file(Encoder::Plain(RawOutput::StandardOutput(io::stdout())), DumpPlace::Stream));
+            return Ok(file(Encoder::Plain(RawOutput::StandardOutput(io::stdout())), UnfinishedDump::Stream));
         }
         let cannot = |error: io::Error| Refusal::system(&format!("cannot write {}", path.display()), error);
         let facts = fs::symlink_metadata(path).ok();
@@ -79,12 +79,14 @@ impl DumpFile {
             if behind.is_dir() {
                 return Err(Refusal::new(RefusalCode::System, format!("{} is a folder", path.display())));
             }
-            if !behind.is_file() && !behind.is_symlink() {
+            // A file that this process has open may have no name.
+            let is_open = folder_of(path) == Path::new("/proc/self/fd");
+            if is_open || !behind.is_file() && !behind.is_symlink() {
                 let stream = File::options().append(true).open(path).map_err(cannot)?;
-                return Ok(file(Encoder::Plain(RawOutput::File(stream)), DumpPlace::Stream));
+                return Ok(file(Encoder::Plain(RawOutput::File(stream)), UnfinishedDump::Stream));
             }
             if !replaces {
-                return Err(already_exists(path));
+                return Err(already_exists_refusal(path));
             }
         }
         remove_dead_parts(path);
@@ -92,11 +94,11 @@ impl DumpFile {
             Ok(unnamed) => {
                 // It has another name for a moment when it replaces a file.
                 let _ = lock(&unnamed);
-                (unnamed, DumpPlace::Unnamed)
+                (unnamed, UnfinishedDump::Unnamed)
             }
             Err(error) if knows_no_unnamed_files(&error) => {
                 let (raw, part, removal) = open_part(path).map_err(cannot)?;
-                (raw, DumpPlace::PartFile { path: part, removal: Some(removal) })
+                (raw, UnfinishedDump::PartFile { path: part, removal: Some(removal) })
             }
             Err(error) => return Err(cannot(error)),
         };
@@ -114,7 +116,7 @@ impl DumpFile {
     /// With a limit to the dump's bytes: `most`, else the free disk less a tenth, where it is compressed ten times as many.
     pub(super) fn with_limit(mut self, most: Option<u64>) -> Self {
         let times = if matches!(self.out, Encoder::Gzip(_)) { 10 } else { 1 };
-        let file = self.file().filter(|_| !matches!(self.place, DumpPlace::Stream));
+        let file = self.file().filter(|_| !matches!(self.place, UnfinishedDump::Stream));
         let free = file.and_then(free_bytes).map(|free| (free - free / 10).saturating_mul(times));
         self.limit_bytes = most.or(free).unwrap_or(u64::MAX);
         self
@@ -127,7 +129,7 @@ impl DumpFile {
 
     /// The folder of the file, where it is a file.
     pub(super) fn folder(&self) -> Option<PathBuf> {
-        (!matches!(self.place, DumpPlace::Stream)).then(|| folder_of(&self.path).to_path_buf())
+        (!matches!(self.place, UnfinishedDump::Stream)).then(|| folder_of(&self.path).to_path_buf())
     }
 
     /// Is there room for about `expected` bytes, and a tenth? Error: `no-space`.
@@ -144,13 +146,13 @@ impl DumpFile {
     /// Guard that takes the file away when the run fails; the caller has to see to it from here on.
     pub(super) fn take_removal(&mut self) -> Option<AtEnd> {
         match &mut self.place {
-            DumpPlace::PartFile { removal, .. } => removal.take(),
+            UnfinishedDump::PartFile { removal, .. } => removal.take(),
             _ => None,
         }
     }
 
     pub(super) fn put_removal(&mut self, given: Option<AtEnd>) {
-        if let DumpPlace::PartFile { removal, .. } = &mut self.place {
+        if let UnfinishedDump::PartFile { removal, .. } = &mut self.place {
             *removal = given;
         }
     }
@@ -159,7 +161,7 @@ impl DumpFile {
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if bytes.len() as u64 > self.limit_bytes.saturating_sub(self.written_bytes) {
             let text = format!("more than {} came for {}", format_bytes(self.limit_bytes), self.name());
-            return Err(Refusal::new(RefusalCode::TooLarge, text).hint(
+            return Err(Refusal::new(RefusalCode::TooLarge, text).with_hint(
                 "--max-size allows more; without it that is the free disk less a tenth, ten times as much in .gz",
             ));
         }
@@ -177,7 +179,7 @@ impl DumpFile {
                 RefusalCode::NoSpace,
                 format!("disk full after {} of {}", format_bytes(self.written_bytes), self.name()),
             )
-            .hint("-o puts it elsewhere; a name that ends in .gz compresses it"),
+            .with_hint("-o puts it elsewhere; a name that ends in .gz compresses it"),
             refusal => refusal,
         }
     }
@@ -186,7 +188,7 @@ impl DumpFile {
     /// name; what the system says.
     pub(super) fn finish(mut self) -> Result<(), Refusal> {
         let (path, replaces) = (self.path.clone(), self.replaces_existing);
-        self.settle()?;
+        self.sync_to_disk()?;
         self.give_name(&path, replaces)
     }
 
@@ -194,8 +196,8 @@ impl DumpFile {
     /// what the system says.
     pub(super) fn keep_incomplete(mut self) -> Result<Option<PathBuf>, Refusal> {
         const MAX_NAMES: u32 = 1000;
-        self.settle()?;
-        if matches!(self.place, DumpPlace::Stream) {
+        self.sync_to_disk()?;
+        if matches!(self.place, UnfinishedDump::Stream) {
             return Ok(None);
         }
         for number in 1..MAX_NAMES {
@@ -210,18 +212,18 @@ impl DumpFile {
                 named => return named.map(|()| Some(path)),
             }
         }
-        Err(already_exists(&self.path))
+        Err(already_exists_refusal(&self.path))
     }
 
     /// Brings all of it to the disk.
-    fn settle(&mut self) -> Result<(), Refusal> {
+    fn sync_to_disk(&mut self) -> Result<(), Refusal> {
         let flushed = match &mut self.out {
             Encoder::Plain(out) => out.flush(),
             Encoder::Gzip(out) => out.try_finish(),
         };
         flushed.map_err(|error| self.write_refusal(error))?;
         match self.file() {
-            Some(file) if !matches!(self.place, DumpPlace::Stream) => {
+            Some(file) if !matches!(self.place, UnfinishedDump::Stream) => {
                 file.sync_all().map_err(|error| self.write_refusal(error))
             }
             _ => Ok(()),
@@ -241,16 +243,16 @@ impl DumpFile {
 
     fn give_name(&mut self, path: &Path, replaces: bool) -> Result<(), Refusal> {
         let Some(file) = self.file() else { return Ok(()) };
-        crate::files::give_way_to_signals();
+        crate::files::wait_if_signalled();
         let named = match &self.place {
-            DumpPlace::Unnamed if replaces => link_over(file, path),
-            DumpPlace::Unnamed => link(file, path),
-            DumpPlace::PartFile { path: part, .. } if replaces => fs::rename(part, path),
-            DumpPlace::PartFile { path: part, .. } => rename_to_new(part, path),
-            DumpPlace::Stream => return Ok(()),
+            UnfinishedDump::Unnamed if replaces => link_over(file, path),
+            UnfinishedDump::Unnamed => link(file, path),
+            UnfinishedDump::PartFile { path: part, .. } if replaces => fs::rename(part, path),
+            UnfinishedDump::PartFile { path: part, .. } => rename_to_new(part, path),
+            UnfinishedDump::Stream => return Ok(()),
         };
         match named {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(already_exists(path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(already_exists_refusal(path)),
             named => named.map_err(|error| self.write_refusal(error))?,
         }
         // So that the name survives a loss of power too; not every file system can do that.
@@ -270,12 +272,12 @@ pub(super) fn check_space(place: impl AsFd, expected: u64, name: &str) -> Result
         return Ok(());
     }
     let text = format!("about {} expected, {} free in {name}", format_bytes(expected), format_bytes(free));
-    Err(Refusal::new(RefusalCode::NoSpace, text).hint("-o puts it elsewhere; --yes goes on all the same"))
+    Err(Refusal::new(RefusalCode::NoSpace, text).with_hint("-o puts it elsewhere; --yes goes on all the same"))
 }
 
-fn already_exists(path: &Path) -> Refusal {
+fn already_exists_refusal(path: &Path) -> Refusal {
     let text = format!("{} exists (--force replaces it)", path.display());
-    Refusal::new(RefusalCode::Exists, text).hint("nothing was asked of the process")
+    Refusal::new(RefusalCode::Exists, text).with_hint("nothing was asked of the process")
 }
 
 fn open_unnamed(folder: &Path) -> io::Result<File> {

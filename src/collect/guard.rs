@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open, set_parent_process_death_signal};
 
-use crate::files::{AtEnd, give_way_to_signals};
+use crate::files::{AtEnd, wait_if_signalled};
 
 /// Says to the second process which the first one is.
 pub(super) const FIRST_PROCESS_VARIABLE: &str = "HEAPDUMP_COLLECT_FIRST";
@@ -56,7 +56,7 @@ pub fn run_guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode
     let (mut second, forward) = AtEnd::make(start, forward).ok()?;
     let ended = second.wait();
     // It ends by the signal that it has got itself.
-    give_way_to_signals();
+    wait_if_signalled();
     forward.forget();
     let code = ended.ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
     Some(ExitCode::from(code.unwrap_or(2)))

@@ -6,11 +6,11 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde::Serialize;
 
-use super::detect::{detect, is_helper};
+use super::detect::{detect, is_browser_helper};
 use super::hotspot::{PerfData, has_socket};
 use super::process::{Process, pids, user_name};
 use super::refusal::{Refusal, RefusalCode};
-use super::{Runtime, dotnet, inspector};
+use super::{TargetRuntime, dotnet, inspector};
 
 /// A .NET runtime that does not answer by then is listed without its version.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -48,7 +48,7 @@ pub struct ProcessRow {
     /// Its user.
     pub user: String,
     /// Its runtime.
-    pub runtime: Runtime,
+    pub runtime: TargetRuntime,
     /// As the runtime writes it; where it can be told without asking, or by .NET's answer.
     pub version: Option<String>,
     /// Bytes of the heap in use, garbage included; of JVMs.
@@ -117,7 +117,7 @@ pub fn list_processes() -> Listed {
         // One that has ended meanwhile is none.
         let Ok(process) = Process::open(pid) else { continue };
         match detect(&process) {
-            Ok(runtime) if !is_helper(&process, runtime) => processes.extend(process_row(&process, runtime)),
+            Ok(runtime) if !is_browser_helper(&process, runtime) => processes.extend(process_row(&process, runtime)),
             Err(refusal) if refusal.code == RefusalCode::NotPermitted => unreadable_pids.push(pid),
             _ => {}
         }
@@ -127,27 +127,27 @@ pub fn list_processes() -> Listed {
 
 /// Lists the pages and workers behind an inspector. Error: `protocol`, `timeout`, what the system says.
 pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
-    let rows = inspector::list(url)?.into_iter().enumerate();
+    let rows = inspector::list_targets(url)?.into_iter().enumerate();
     let row = |(at, (kind, title, url))| TargetRow { number: at + 1, kind, title, url };
     Ok(Listed::Targets { targets: rows.map(row).collect() })
 }
 
-fn process_row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
+fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> {
     let state = process.state().ok()?;
-    let data = (runtime == Runtime::Hotspot).then(|| PerfData::of(process)).flatten();
+    let data = (runtime == TargetRuntime::Hotspot).then(|| PerfData::of(process)).flatten();
     let published = data.as_ref().and_then(|data| data.version().map(String::from));
     let (version, can_dump) = match runtime {
         // It could not answer.
         _ if state.is_stopped() => (published, Some(RefusalCode::Stopped)),
-        Runtime::Hotspot => (published, hotspot_refusal(process, data.as_ref())),
-        Runtime::Dotnet => dotnet_version_and_refusal(process),
-        Runtime::Node | Runtime::Chromium => match inspector::find(process, false) {
+        TargetRuntime::Hotspot => (published, hotspot_refusal(process, data.as_ref())),
+        TargetRuntime::Dotnet => dotnet_version_and_refusal(process),
+        TargetRuntime::Node | TargetRuntime::Chromium => match inspector::find_inspector(process, false) {
             Some(inspector) => (Some(inspector.version), None),
-            None if runtime == Runtime::Chromium => (None, Some(RefusalCode::DiagnosticsDisabled)),
+            None if runtime == TargetRuntime::Chromium => (None, Some(RefusalCode::DiagnosticsDisabled)),
             None if state.catches(Signal::USR1) => (None, Some(RefusalCode::NeedsOpenInspector)),
             None => (None, Some(RefusalCode::SignalNotCaught)),
         },
-        Runtime::OpenJ9 => (None, Some(RefusalCode::NotSupportedYet)),
+        TargetRuntime::OpenJ9 => (None, Some(RefusalCode::NotSupportedYet)),
     };
     let command = data.as_ref().and_then(|data| data.command().map(String::from));
     Some(ProcessRow {
@@ -163,7 +163,7 @@ fn process_row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
 }
 
 fn hotspot_refusal(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
-    if data.is_some_and(PerfData::is_attach_off) {
+    if data.is_some_and(PerfData::is_attach_disabled) {
         return Some(RefusalCode::DiagnosticsDisabled);
     }
     let catches = process.state().is_ok_and(|state| state.catches(Signal::QUIT));
@@ -172,7 +172,7 @@ fn hotspot_refusal(process: &Process, data: Option<&PerfData>) -> Option<Refusal
 
 fn dotnet_version_and_refusal(process: &Process) -> (Option<String>, Option<RefusalCode>) {
     let by_path = || dotnet::version_by_path(process);
-    match dotnet::probe(process, ANSWER_TIMEOUT) {
+    match dotnet::probe_version(process, ANSWER_TIMEOUT) {
         Ok(Some(version)) => (version.or_else(by_path), None),
         Ok(None) if dotnet::is_switched_off(process) => (by_path(), Some(RefusalCode::DiagnosticsDisabled)),
         Ok(None) => (by_path(), Some(RefusalCode::SocketMissing)),

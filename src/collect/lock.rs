@@ -8,22 +8,22 @@ use std::{fs, io};
 
 use super::guard::FIRST_PROCESS_VARIABLE;
 use super::ports::{holder_of_socket, in_network_of};
-use super::process::{Process, read_proc, stat_field};
+use super::process::{Process, read_proc_file, stat_field};
 use super::refusal::{Refusal, RefusalCode};
 
 /// For the second process of a run that was killed to put all right.
-const WAIT_FOR_ENDING: Duration = Duration::from_secs(20);
+const ENDING_HOLDER_TIMEOUT: Duration = Duration::from_secs(20);
 /// For a holder that cannot be seen: it ends, or is another user's.
-const WAIT_FOR_UNSEEN: Duration = Duration::from_secs(1);
+const UNSEEN_HOLDER_TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Held while a process is at work for us.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct ProcessLock {
     _socket: UnixListener,
 }
 
-impl Lock {
+impl ProcessLock {
     /// Takes the lock of a process. Error: `busy`.
     pub(super) fn take(process: &Process) -> Result<Self, Refusal> {
         // The same for a run in the process's container, which knows it by that number.
@@ -36,16 +36,16 @@ impl Lock {
                 // Only root may go there: what is here keeps apart those that are here.
                 .unwrap_or_else(|_| UnixListener::bind_addr(&address));
             match bound {
-                Ok(socket) => return Ok(Lock { _socket: socket }),
+                Ok(socket) => return Ok(ProcessLock { _socket: socket }),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                 Err(error) => return Err(failed(error)),
             }
             let holder = holder_of(process, &name);
             // One that nobody is seen to hold is mostly being given back.
             let limit = match holder {
-                Some(pid) if is_orphaned_second_process(pid) => WAIT_FOR_ENDING,
+                Some(pid) if is_orphaned_second_process(pid) => ENDING_HOLDER_TIMEOUT,
                 Some(_) => Duration::ZERO,
-                None => WAIT_FOR_UNSEEN,
+                None => UNSEEN_HOLDER_TIMEOUT,
             };
             if began.elapsed() < limit {
                 std::thread::sleep(RETRY_INTERVAL);
@@ -55,14 +55,16 @@ impl Lock {
             let holder = holder
                 .map_or(String::new(), |pid| format!(" (process {})", parent_of_same_program(pid).unwrap_or(pid)));
             let text = format!("heapdump collect {} is already running{holder}", process.pid);
-            return Err(Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both"));
+            return Err(
+                Refusal::new(RefusalCode::Busy, text).with_hint("a second dump at the same time would damage both")
+            );
         }
     }
 }
 
 /// Is it the second process of a run whose first one was killed? It puts all right, and ends.
 fn is_orphaned_second_process(holder: u32) -> bool {
-    let environment = read_proc(holder, "environ").unwrap_or_default();
+    let environment = read_proc_file(holder, "environ").unwrap_or_default();
     let is_second =
         environment.split(|&byte| byte == 0).any(|pair| pair.starts_with(FIRST_PROCESS_VARIABLE.as_bytes()));
     is_second && parent_of_same_program(holder).is_none()
@@ -70,7 +72,7 @@ fn is_orphaned_second_process(holder: u32) -> bool {
 
 /// The parent of a process, if it is the same program.
 fn parent_of_same_program(pid: u32) -> Option<u32> {
-    let stat = String::from_utf8_lossy(&read_proc(pid, "stat").ok()?).into_owned();
+    let stat = String::from_utf8_lossy(&read_proc_file(pid, "stat").ok()?).into_owned();
     let parent = u32::try_from(stat_field(&stat, 4)?).ok()?;
     let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
     (program(pid)? == program(parent)?).then_some(parent)
@@ -78,7 +80,7 @@ fn parent_of_same_program(pid: u32) -> Option<u32> {
 
 /// The process that holds an abstract socket, where we may look.
 fn holder_of(process: &Process, name: &str) -> Option<u32> {
-    let table = String::from_utf8_lossy(&read_proc(process.pid, "net/unix").ok()?).into_owned();
+    let table = String::from_utf8_lossy(&read_proc_file(process.pid, "net/unix").ok()?).into_owned();
     let line = table.lines().find(|line| line.split_whitespace().nth(7) == Some(&format!("@{name}")))?;
     holder_of_socket(line.split_whitespace().nth(6)?.parse().ok()?)
 }
@@ -90,12 +92,12 @@ mod tests {
     #[test]
     fn a_second_run_is_told_who_is_there() {
         let process = Process::open(std::process::id()).expect("this process");
-        let lock = Lock::take(&process).expect("free");
-        let refusal = Lock::take(&process).expect_err("taken");
+        let lock = ProcessLock::take(&process).expect("free");
+        let refusal = ProcessLock::take(&process).expect_err("taken");
         assert_eq!(refusal.code, RefusalCode::Busy);
         let own = std::process::id();
         assert_eq!(refusal.text, format!("heapdump collect {own} is already running (process {own})"));
         drop(lock);
-        Lock::take(&process).expect("free again");
+        ProcessLock::take(&process).expect("free again");
     }
 }

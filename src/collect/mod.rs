@@ -47,7 +47,7 @@ pub use run::{collect, default_file_name};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Runtime {
+pub enum TargetRuntime {
     /// .NET Core 3.1 and later.
     Dotnet,
     /// OpenJDK's virtual machine, Java 8 and later.
@@ -60,28 +60,28 @@ pub enum Runtime {
     Chromium,
 }
 
-impl Runtime {
+impl TargetRuntime {
     /// The runtimes, by the words for them.
-    pub const WORDS: &[(&str, Runtime)] = &[
-        ("dotnet", Runtime::Dotnet),
-        ("hotspot", Runtime::Hotspot),
-        ("openj9", Runtime::OpenJ9),
-        ("node", Runtime::Node),
-        ("chromium", Runtime::Chromium),
+    pub const WORDS: &[(&str, TargetRuntime)] = &[
+        ("dotnet", TargetRuntime::Dotnet),
+        ("hotspot", TargetRuntime::Hotspot),
+        ("openj9", TargetRuntime::OpenJ9),
+        ("node", TargetRuntime::Node),
+        ("chromium", TargetRuntime::Chromium),
     ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        Runtime::WORDS.iter().find(|(_, runtime)| *runtime == self).map_or("", |(name, _)| name)
+        TargetRuntime::WORDS.iter().find(|(_, runtime)| *runtime == self).map_or("", |(name, _)| name)
     }
 
     /// The name of the format that its dumps have, and how their files' names end.
     fn format(self) -> (&'static str, &'static str) {
         match self {
-            Runtime::Dotnet => ("nettrace", "nettrace"),
-            Runtime::Hotspot => ("hprof", "hprof"),
-            Runtime::OpenJ9 => ("phd", "phd"),
-            Runtime::Node | Runtime::Chromium => ("v8-snapshot", "heapsnapshot"),
+            TargetRuntime::Dotnet => ("nettrace", "nettrace"),
+            TargetRuntime::Hotspot => ("hprof", "hprof"),
+            TargetRuntime::OpenJ9 => ("phd", "phd"),
+            TargetRuntime::Node | TargetRuntime::Chromium => ("v8-snapshot", "heapsnapshot"),
         }
     }
 }
@@ -100,21 +100,21 @@ pub struct CollectOptions {
     /// File of the dump; `-` is standard output. Default: a name made of the process and the time.
     pub output: Option<PathBuf>,
     /// Replace the file that is there.
-    pub force: bool,
+    pub replace_existing: bool,
     /// Runtime of the process, not to be found out.
-    pub runtime: Option<Runtime>,
+    pub runtime: Option<TargetRuntime>,
     /// Unreachable objects too, no collection first; of JVMs.
-    pub all: bool,
+    pub include_unreachable: bool,
     /// The most that a .NET runtime may buffer. Default: by the size of the process.
-    pub buffer: Option<u64>,
+    pub max_buffer_bytes: Option<u64>,
     /// No names of modules and methods; of .NET.
     pub no_names: bool,
     /// The most bytes of the dump. Default: the free disk less a tenth, ten times as many where it is compressed.
-    pub max_size: Option<u64>,
+    pub max_bytes: Option<u64>,
     /// Longest time without a byte.
     pub timeout: Option<Duration>,
     /// Go on even if memory or disk may run out.
-    pub yes: bool,
+    pub accept_risk: bool,
     /// Of a dump that is not whole nothing is kept.
     pub whole_only: bool,
     /// The runtime's socket, not to be found out: for tests.
@@ -135,7 +135,7 @@ pub struct Plan {
 
 impl Plan {
     /// A pause that was estimated, in tenths of a second, at least one.
-    fn rounded(pause: Duration) -> Duration {
+    fn rounded_pause(pause: Duration) -> Duration {
         Duration::from_millis(100) * (pause.as_millis() / 100).max(1) as u32
     }
 
@@ -151,7 +151,7 @@ impl Plan {
 /// Whoever is told what happens.
 pub trait CollectObserver {
     /// Called before the request. Returns false if it is not to be made.
-    fn before(&mut self, plan: &Plan) -> bool;
+    fn approve(&mut self, plan: &Plan) -> bool;
     /// Called every ten seconds while the process is at work.
     fn progress(&mut self, text: &str);
 }
@@ -162,7 +162,7 @@ struct AgreeingObserver;
 
 #[cfg(test)]
 impl CollectObserver for AgreeingObserver {
-    fn before(&mut self, _: &Plan) -> bool {
+    fn approve(&mut self, _: &Plan) -> bool {
         true
     }
 
@@ -176,7 +176,7 @@ pub struct Collected {
     /// The process.
     pub pid: Option<u32>,
     /// Its runtime.
-    pub runtime: Option<Runtime>,
+    pub runtime: Option<TargetRuntime>,
     /// As the runtime writes it.
     pub runtime_version: Option<String>,
     /// The format of the dump.

@@ -55,14 +55,14 @@ pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-fn prefix_of(path: &Path) -> String {
+fn part_prefix(path: &Path) -> String {
     format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// `.FILE.PID.part`, `.FILE.PID-1.part`
 fn part_path(path: &Path, number: u32) -> PathBuf {
     let number = if number == 0 { String::new() } else { format!("-{number}") };
-    folder_of(path).join(format!("{}{}{number}{PART_SUFFIX}", prefix_of(path), std::process::id()))
+    folder_of(path).join(format!("{}{}{number}{PART_SUFFIX}", part_prefix(path), std::process::id()))
 }
 
 /// Makes a file that is removed at the end.
@@ -99,7 +99,7 @@ pub(super) fn open_part(path: &Path) -> io::Result<(File, PathBuf, AtEnd)> {
 
 /// Takes away what runs have left that were killed: files of this user that nobody holds.
 pub(super) fn remove_dead_parts(path: &Path) {
-    let prefix = prefix_of(path);
+    let prefix = part_prefix(path);
     for entry in folder_of(path).read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(PART_SUFFIX));

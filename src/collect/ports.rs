@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::process::{Process, pids, read_proc};
+use super::process::{Process, pids, read_proc_file};
 use super::refusal::{Refusal, RefusalCode};
 use super::watch::CONNECT_TIMEOUT;
 
@@ -46,7 +46,7 @@ fn socket_inodes(pid: u32) -> Vec<u64> {
 }
 
 fn all_listeners(process: &Process) -> Vec<Listener> {
-    let tables = ["net/tcp", "net/tcp6"].map(|file| read_proc(process.pid, file).unwrap_or_default());
+    let tables = ["net/tcp", "net/tcp6"].map(|file| read_proc_file(process.pid, file).unwrap_or_default());
     tables.iter().flat_map(|table| listeners_in(&String::from_utf8_lossy(table))).collect()
 }
 
@@ -100,10 +100,10 @@ pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T 
     // A thread of its own enters the namespace, and ends with it.
     std::thread::scope(|scope| {
         let done = scope.spawn(|| {
-            let namespace = fs::File::open(&path).map_err(|error| process.not_readable(error))?;
+            let namespace = fs::File::open(&path).map_err(|error| process.unreadable_refusal(error))?;
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| {
                 Refusal::system(&format!("process {} has a network of its own", process.pid), error)
-                    .hint("root can enter it")
+                    .with_hint("root can enter it")
             })?;
             Ok(act())
         });

@@ -218,7 +218,7 @@ fn make_attach_file(process: &Process, parent: &OwnedFd, name: &str) -> rustix::
     Err(is_its_own.err().unwrap_or(Errno::PERM))
 }
 
-pub(super) fn open_directory_of(process: &Process) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_working_folder(process: &Process) -> rustix::io::Result<OwnedFd> {
     openat(CWD, process.proc_path("cwd"), FOLDER_FLAGS, Mode::empty())
 }
 

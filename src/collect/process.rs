@@ -50,18 +50,18 @@ impl ProcessState {
 }
 
 /// A file of `/proc`, bounded.
-pub(super) fn read_proc(pid: u32, file: &str) -> io::Result<Vec<u8>> {
+pub(super) fn read_proc_file(pid: u32, file: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(format!("/proc/{pid}/{file}"))?.take(MAX_PROC_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn text_of(pid: u32, file: &str) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&read_proc(pid, file)?).into_owned())
+fn proc_text(pid: u32, file: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&read_proc_file(pid, file)?).into_owned())
 }
 
 /// The text behind `Name:` in a file of such lines.
-fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+fn named_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
@@ -77,27 +77,27 @@ impl Process {
         let none = || Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"));
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
         // Fails for a thread's number too.
-        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|error| no_descriptor(pid, error))?;
-        let status = text_of(pid, "status").map_err(|_| none())?;
-        let stat = text_of(pid, "stat").map_err(|_| none())?;
+        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|error| no_descriptor_refusal(pid, error))?;
+        let status = proc_text(pid, "status").map_err(|_| none())?;
+        let stat = proc_text(pid, "stat").map_err(|_| none())?;
         let ids = |name: &str| {
-            let second = field(&status, name)?.split_whitespace().nth(1)?;
+            let second = named_field(&status, name)?.split_whitespace().nth(1)?;
             second.parse().ok()
         };
         let process = Process {
             pid,
             start_ticks: stat_field(&stat, 22).ok_or_else(none)?,
-            namespace_pid: field(&status, "NSpid")
+            namespace_pid: named_field(&status, "NSpid")
                 .and_then(|ids| ids.split_whitespace().last()?.parse().ok())
                 .unwrap_or(pid),
             uid: ids("Uid").ok_or_else(none)?,
             gid: ids("Gid").ok_or_else(none)?,
-            name: field(&status, "Name").unwrap_or_default().to_string(),
+            name: named_field(&status, "Name").unwrap_or_default().to_string(),
             descriptor,
         };
         if matches!(process.state()?.state_letter, 'Z' | 'X') {
             let text = format!("process {pid} has ended (zombie)");
-            return Err(Refusal::new(RefusalCode::NoSuchProcess, text).hint("its parent has not taken note of it"));
+            return Err(Refusal::new(RefusalCode::NoSuchProcess, text).with_hint("its parent has not taken note of it"));
         }
         Ok(process)
     }
@@ -105,15 +105,17 @@ impl Process {
     /// State at this moment. Error: `no-such-process` when it is gone.
     pub(super) fn state(&self) -> Result<ProcessState, Refusal> {
         let gone = || Refusal::new(RefusalCode::NoSuchProcess, format!("process {} has ended", self.pid));
-        let status = text_of(self.pid, "status").map_err(|_| gone())?;
+        let status = proc_text(self.pid, "status").map_err(|_| gone())?;
         // A number that was given to another process since.
-        let start = text_of(self.pid, "stat").ok().and_then(|stat| stat_field(&stat, 22));
+        let start = proc_text(self.pid, "stat").ok().and_then(|stat| stat_field(&stat, 22));
         if !self.is_alive() || start != Some(self.start_ticks) {
             return Err(gone());
         }
         Ok(ProcessState {
-            state_letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
-            caught_signals: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
+            state_letter: named_field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
+            caught_signals: named_field(&status, "SigCgt")
+                .and_then(|mask| u64::from_str_radix(mask, 16).ok())
+                .unwrap_or(0),
         })
     }
 
@@ -139,14 +141,14 @@ impl Process {
     pub(super) fn cpu_time(&self) -> Option<Duration> {
         // Linux counts in hundredths of a second here, on every architecture.
         const TICK: Duration = Duration::from_millis(10);
-        let stat = text_of(self.pid, "stat").ok()?;
+        let stat = proc_text(self.pid, "stat").ok()?;
         let ticks = stat_field(&stat, 14)?.checked_add(stat_field(&stat, 15)?)?;
         Some(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
     /// Memory that it has in use.
     pub(super) fn rss_bytes(&self) -> u64 {
-        let statm = text_of(self.pid, "statm").unwrap_or_default();
+        let statm = proc_text(self.pid, "statm").unwrap_or_default();
         let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
         pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
     }
@@ -156,27 +158,27 @@ impl Process {
     pub(super) fn wake(&self, signal: Signal, name: &str) -> Result<(), Refusal> {
         let state = self.state()?;
         if state.is_stopped() {
-            return Err(self.stopped());
+            return Err(self.stopped_refusal());
         }
         if !state.catches(signal) {
-            return Err(self.not_caught(name));
+            return Err(self.not_caught_refusal(name));
         }
         pidfd_send_signal(&self.descriptor, signal)
             .map_err(|error| Refusal::system(&format!("process {}: {name}", self.pid), error))
     }
 
-    pub(super) fn stopped(&self) -> Refusal {
+    pub(super) fn stopped_refusal(&self) -> Refusal {
         let text = format!("process {} is stopped (state T): it could not answer", self.pid);
-        Refusal::new(RefusalCode::Stopped, text).hint(format!("continue it first: kill -CONT {}", self.pid))
+        Refusal::new(RefusalCode::Stopped, text).with_hint(format!("continue it first: kill -CONT {}", self.pid))
     }
 
-    pub(super) fn not_caught(&self, name: &str) -> Refusal {
+    pub(super) fn not_caught_refusal(&self, name: &str) -> Refusal {
         let text = format!(
             "process {} does not catch {name} ({}still starting): sending it would end the process",
             self.pid,
             if name == "SIGQUIT" { "-Xrs, or " } else { "" }
         );
-        Refusal::new(RefusalCode::SignalNotCaught, text).hint("nothing was sent")
+        Refusal::new(RefusalCode::SignalNotCaught, text).with_hint("nothing was sent")
     }
 
     /// May we look into it? Its own user and root may.
@@ -187,32 +189,33 @@ impl Process {
         }
         let user = user_name(self.uid);
         let text = format!("process {} belongs to {user}: run as that user or as root", self.pid);
-        Err(Refusal::new(RefusalCode::NotPermitted, text).hint(format!("sudo -u {user} heapdump collect {}", self.pid)))
+        Err(Refusal::new(RefusalCode::NotPermitted, text)
+            .with_hint(format!("sudo -u {user} heapdump collect {}", self.pid)))
     }
 
     /// Refusal for files of a process that the system does not let be read, which happens to its own user too where it protects itself.
-    pub(super) fn not_readable(&self, error: io::Error) -> Refusal {
+    pub(super) fn unreadable_refusal(&self, error: io::Error) -> Refusal {
         let refusal = Refusal::system(&format!("process {} cannot be looked into", self.pid), error);
-        if rustix::process::geteuid().is_root() { refusal } else { refusal.hint("root may be able to") }
+        if rustix::process::geteuid().is_root() { refusal } else { refusal.with_hint("root may be able to") }
     }
 
     /// The files that it has mapped, also those that an update has replaced since.
     pub(super) fn mapped_files(&self) -> Result<Vec<String>, Refusal> {
-        let maps = text_of(self.pid, "maps").map_err(|error| self.not_readable(error))?;
+        let maps = proc_text(self.pid, "maps").map_err(|error| self.unreadable_refusal(error))?;
         let mut files: Vec<String> =
-            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| mapped_file(path)).collect();
+            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| without_deleted_mark(path)).collect();
         files.dedup();
         Ok(files)
     }
 
     pub(super) fn environment(&self) -> HashMap<String, String> {
-        let bytes = read_proc(self.pid, "environ").unwrap_or_default();
+        let bytes = read_proc_file(self.pid, "environ").unwrap_or_default();
         let pairs = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy);
         pairs.filter_map(|pair| pair.split_once('=').map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
     pub(super) fn arguments(&self) -> Vec<String> {
-        let bytes = read_proc(self.pid, "cmdline").unwrap_or_default();
+        let bytes = read_proc_file(self.pid, "cmdline").unwrap_or_default();
         let words = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
         let mut words: Vec<String> = words.collect();
         while words.last().is_some_and(String::is_empty) {
@@ -236,18 +239,18 @@ pub(super) fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn mapped_file(path: &str) -> String {
+fn without_deleted_mark(path: &str) -> String {
     format!("/{}", path.strip_suffix(" (deleted)").unwrap_or(path))
 }
 
 /// Refusal where there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
-fn no_descriptor(pid: u32, error: Errno) -> Refusal {
+fn no_descriptor_refusal(pid: u32, error: Errno) -> Refusal {
     match error {
         Errno::SRCH | Errno::INVAL | Errno::NOENT => {
             Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"))
         }
         Errno::NOSYS => Refusal::new(RefusalCode::NotSupportedHere, "this kernel has no descriptors of processes")
-            .hint("Linux has them from 5.3 on"),
+            .with_hint("Linux has them from 5.3 on"),
         error => Refusal::system(&format!("process {pid}: pidfd_open"), error),
     }
 }
@@ -268,7 +271,7 @@ pub(super) fn free_memory(process: &Process) -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let machine = available.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib << 10);
-    let groups = read_proc(process.pid, "cgroup").unwrap_or_default();
+    let groups = read_proc_file(process.pid, "cgroup").unwrap_or_default();
     let of_groups = free_in_groups(&String::from_utf8_lossy(&groups), Path::new("/sys/fs/cgroup"));
     [machine, of_groups].into_iter().flatten().min()
 }
@@ -324,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_system_that_refuses_is_not_an_absent_process() {
-        let code = |error| no_descriptor(7, error).code;
+        let code = |error| no_descriptor_refusal(7, error).code;
         assert_eq!(code(Errno::SRCH), RefusalCode::NoSuchProcess);
         assert_eq!(code(Errno::NOSYS), RefusalCode::NotSupportedHere);
         assert_eq!(code(Errno::PERM), RefusalCode::NotPermitted);
@@ -333,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_replaced_has_its_name() {
-        assert_eq!(mapped_file("usr/lib/libjvm.so (deleted)"), "/usr/lib/libjvm.so");
+        assert_eq!(without_deleted_mark("usr/lib/libjvm.so (deleted)"), "/usr/lib/libjvm.so");
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Pump {
             let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(chunk.to_vec()).is_ok());
             if !sent {
                 // The writer ends early for one reason.
-                return Err(self.end().err().unwrap_or_else(writer_ended));
+                return Err(self.join_writer().err().unwrap_or_else(writer_ended_refusal));
             }
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Pump {
             if moved.elapsed() >= watch.answer_limit() {
                 let text = format!("{} took nothing for {}", self.name, format_seconds(watch.answer_limit()));
                 return Err(Refusal::new(RefusalCode::Timeout, text)
-                    .hint("the run was ended, for the process not to stand still; --timeout allows more"));
+                    .with_hint("the run was ended, for the process not to stand still; --timeout allows more"));
             }
         }
         Ok(())
@@ -95,19 +95,19 @@ impl Pump {
 
     /// Waits until all is written. Error: those of the file.
     pub(super) fn finish(mut self) -> Result<DumpFile, Refusal> {
-        let mut file = self.end()?;
+        let mut file = self.join_writer()?;
         file.put_removal(self.removal.take());
         Ok(file)
     }
 
-    fn end(&mut self) -> Result<DumpFile, Refusal> {
+    fn join_writer(&mut self) -> Result<DumpFile, Refusal> {
         self.chunks = None;
-        let writer = self.writer.take().ok_or_else(writer_ended)?;
-        writer.join().map_err(|_| writer_ended())?
+        let writer = self.writer.take().ok_or_else(writer_ended_refusal)?;
+        writer.join().map_err(|_| writer_ended_refusal())?
     }
 }
 
-fn writer_ended() -> Refusal {
+fn writer_ended_refusal() -> Refusal {
     Refusal::new(RefusalCode::System, "the thread that writes the file has ended")
 }
 

@@ -90,7 +90,7 @@ impl Refusal {
         Refusal { code, text: text.into(), hint: None }
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -110,7 +110,7 @@ impl Refusal {
     pub(super) fn no_memory(pid: u32, needed: u64, free: u64) -> Self {
         let (needed, free) = (format_bytes(needed), format_bytes(free));
         let text = format!("a snapshot needs up to {needed} in process {pid}, its memory limit leaves {free}");
-        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
+        Refusal::new(RefusalCode::NoMemory, text).with_hint("--yes goes on all the same; the system may end it")
     }
 
     pub(super) fn timeout(pid: u32, waited: Duration) -> Self {

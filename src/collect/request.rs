@@ -17,9 +17,9 @@ pub(super) type Dumped = (DumpFile, Option<Refusal>);
 impl Request<'_> {
     /// Says what is going to happen, and asks where that must be. Error: `declined`, or what speaks against it.
     pub(super) fn announce(&mut self, plan: Plan) -> Result<(), Refusal> {
-        let may_go_on = self.observer.before(&plan);
+        let may_go_on = self.observer.approve(&plan);
         match plan.risk {
-            Some(risk) if !self.options.yes => Err(risk),
+            Some(risk) if !self.options.accept_risk => Err(risk),
             _ if may_go_on => Ok(()),
             _ => Err(Refusal::new(RefusalCode::Declined, "nothing was asked of the process")),
         }

@@ -7,11 +7,11 @@ use chrono::{DateTime, Utc};
 
 use super::detect::detect;
 use super::dump_file::DumpFile;
-use super::lock::Lock;
+use super::lock::ProcessLock;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::Request;
-use super::{CollectObserver, CollectOptions, Collected, Runtime, dotnet, hotspot, inspector};
+use super::{CollectObserver, CollectOptions, Collected, TargetRuntime, dotnet, hotspot, inspector};
 
 /// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
 ///
@@ -36,28 +36,28 @@ fn run(options: &CollectOptions, observer: &mut dyn CollectObserver, collected: 
         Some(process) => {
             process.check_permitted()?;
             if process.state()?.is_stopped() {
-                return Err(process.stopped());
+                return Err(process.stopped_refusal());
             }
             options.runtime.map_or_else(|| detect(process), Ok)?
         }
-        None => options.runtime.unwrap_or(Runtime::Node),
+        None => options.runtime.unwrap_or(TargetRuntime::Node),
     };
     (collected.runtime, collected.format) = (Some(runtime), Some(runtime.format().0));
     check_options(options, runtime)?;
-    if let (Runtime::OpenJ9, Some(pid)) = (runtime, options.pid) {
+    if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
         let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
         let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
-        return Err(Refusal::new(RefusalCode::NotSupportedYet, text).hint(hint));
+        return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
     let path = options.output.clone().unwrap_or_else(|| default_file_name(options.pid, runtime));
-    let _lock = process.map(Lock::take).transpose()?;
-    let file = DumpFile::create(&path, options.force)?.with_limit(options.max_size);
+    let _lock = process.map(ProcessLock::take).transpose()?;
+    let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_bytes);
     let name = file.name();
     let request = Request { options, file, observer };
     let (file, incomplete) = match (runtime, process) {
-        (Runtime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
-        (Runtime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
-        (Runtime::Node | Runtime::Chromium, _) => inspector::dump(process, runtime, request, collected),
+        (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
+        (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
+        (TargetRuntime::Node | TargetRuntime::Chromium, _) => inspector::dump(process, runtime, request, collected),
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
     collected.bytes = file.written_bytes;
@@ -78,13 +78,13 @@ fn run(options: &CollectOptions, observer: &mut dyn CollectObserver, collected: 
     }
 }
 
-fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refusal> {
-    let is_v8 = matches!(runtime, Runtime::Node | Runtime::Chromium);
+fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
+    let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     let given = [
-        ("--all", options.all, runtime == Runtime::Hotspot),
-        ("--buffer", options.buffer.is_some(), runtime == Runtime::Dotnet),
-        ("--no-names", options.no_names, runtime == Runtime::Dotnet),
-        ("--open-inspector", options.open_inspector, runtime == Runtime::Node && options.url.is_none()),
+        ("--all", options.include_unreachable, runtime == TargetRuntime::Hotspot),
+        ("--buffer", options.max_buffer_bytes.is_some(), runtime == TargetRuntime::Dotnet),
+        ("--no-names", options.no_names, runtime == TargetRuntime::Dotnet),
+        ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.url.is_none()),
         ("--target", options.target.is_some(), is_v8),
     ];
     match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
@@ -97,7 +97,7 @@ fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refus
 }
 
 /// The name of a dump that is given none: `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
-pub fn default_file_name(pid: Option<u32>, runtime: Runtime) -> PathBuf {
+pub fn default_file_name(pid: Option<u32>, runtime: TargetRuntime) -> PathBuf {
     let (_, extension) = runtime.format();
     let pid = pid.map_or(String::new(), |pid| format!("{pid}-"));
     let now = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%d-%H%M%S");
@@ -106,11 +106,11 @@ pub fn default_file_name(pid: Option<u32>, runtime: Runtime) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{Runtime, default_file_name};
+    use super::{TargetRuntime, default_file_name};
 
     #[test]
     fn names_say_process_and_time() {
-        let name = default_file_name(Some(4711), Runtime::Hotspot).display().to_string();
+        let name = default_file_name(Some(4711), TargetRuntime::Hotspot).display().to_string();
         let (before, time) = name.split_at("heap-4711-".len());
         assert_eq!((before, time.len(), &time[8..9], &time[15..]), ("heap-4711-", 21, "-", ".hprof"));
     }

@@ -68,7 +68,7 @@ impl<'a> Watch<'a> {
     /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
     pub(super) fn check_answer(&self, asked: Instant) -> Result<(), Refusal> {
         let limit = self.answer_limit();
-        if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer(limit)) }
+        if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer_refusal(limit)) }
     }
 
     /// Has a process ended that has just closed its end, as it does a moment before? Never, where none is known.
@@ -84,7 +84,7 @@ impl<'a> Watch<'a> {
         }
         let Some(process) = self.process else {
             let (waited, limit) = (now - self.last_progress, self.silence_limit.unwrap_or(LONGEST_UNSEEN_SILENCE));
-            return if waited < limit { Ok(()) } else { Err(no_answer(limit)) };
+            return if waited < limit { Ok(()) } else { Err(no_answer_refusal(limit)) };
         };
         self.rss_bytes_peak = self.rss_bytes_peak.max(process.rss_bytes());
         let cpu = process.cpu_time().unwrap_or(self.last_cpu);
@@ -107,7 +107,7 @@ impl<'a> Watch<'a> {
             Duration::ZERO => "it used no CPU time meanwhile".to_string(),
             used => format!("it used {} of CPU since the request; --timeout allows more", format_seconds(used)),
         };
-        Err(Refusal::timeout(process.pid, waited.1).hint(hint))
+        Err(Refusal::timeout(process.pid, waited.1).with_hint(hint))
     }
 }
 
@@ -142,15 +142,15 @@ pub(super) fn is_would_block(error: &io::Error) -> bool {
 
 impl Collected {
     /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
-    pub(super) fn note(&mut self, watch: &Watch<'_>, pause: Option<Duration>) {
+    pub(super) fn note_figures(&mut self, watch: &Watch<'_>, pause: Option<Duration>) {
         (self.target_rss_before, self.target_rss_peak) = (watch.rss_bytes_before, watch.rss_bytes_peak);
         self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
     }
 }
 
-fn no_answer(waited: Duration) -> Refusal {
+fn no_answer_refusal(waited: Duration) -> Refusal {
     Refusal::new(RefusalCode::Timeout, format!("no answer for {}", format_seconds(waited)))
-        .hint("--timeout allows more")
+        .with_hint("--timeout allows more")
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ struct IndexInUse {
 }
 
 impl IndexesInUse {
-    fn in_use(&self) -> MutexGuard<'_, Vec<IndexInUse>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<IndexInUse>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -33,7 +33,7 @@ impl IndexesInUse {
     pub fn remember(&self, dump: &OpenDump, is_quiet: bool) {
         if let Some(check) = dump.index_check() {
             let path = dump.path().map(Path::to_path_buf).unwrap_or_default();
-            self.in_use().push(IndexInUse { path, check, is_quiet });
+            self.lock().push(IndexInUse { path, check, is_quiet });
         }
     }
 
@@ -45,7 +45,7 @@ impl IndexesInUse {
     /// If an index in use is damaged: says so, and all are ignored from now on. Returns true if what was asked is to be
     /// asked again.
     pub fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
-        let mut in_use = self.in_use();
+        let mut in_use = self.lock();
         let damaged = in_use.iter().find_map(|index| Some((index, index.check.damage()?)));
         let Some((IndexInUse { path, is_quiet, .. }, why)) = damaged else { return false };
         if !is_quiet {
@@ -58,7 +58,7 @@ impl IndexesInUse {
 
     /// Fails when an index in use is not to be believed.
     fn check(&self) -> io::Result<()> {
-        let damage = self.in_use().iter().find_map(|index| index.check.damage());
+        let damage = self.lock().iter().find_map(|index| index.check.damage());
         damage.map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
@@ -67,7 +67,7 @@ impl IndexesInUse {
     /// # Errors
     /// When one is damaged.
     pub fn verify_all(&self) -> io::Result<()> {
-        self.in_use().iter().for_each(|index| index.check.verify_all());
+        self.lock().iter().for_each(|index| index.check.verify_all());
         self.check()
     }
 }
@@ -83,7 +83,7 @@ pub struct CheckedOutput<'s, W> {
 impl<'s, W: Write> CheckedOutput<'s, W> {
     /// Begins an answer.
     pub fn begin(indexes: &'s IndexesInUse, out: W) -> Self {
-        let held = (!indexes.in_use().is_empty()).then(Vec::new);
+        let held = (!indexes.lock().is_empty()).then(Vec::new);
         CheckedOutput { indexes, out, held_output: held }
     }
 

@@ -29,7 +29,7 @@ pub enum OpenError {
 /// The reason for which there are no dominators and retained sizes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TreeError {
+pub enum DominatorError {
     /// There is not the memory for them.
     #[error(transparent)]
     Memory(#[from] MemoryError),
@@ -46,13 +46,13 @@ pub enum TreeError {
 pub enum NoValues {
     /// Dumps of this format hold none.
     #[error("{0} dumps hold no values")]
-    Format(String),
+    NotInFormat(String),
     /// The dump came through a pipe, and what it gave is gone.
     #[error(
         "no fields, texts and names of references: they are read from the dump a second time, and of standard input too \
          little was kept for that; name the file, or keep more with --spool SIZE"
     )]
-    Pipe,
+    PipeNotKept,
     /// They are not told, on request.
     #[error("values of objects are left out here")]
     Hidden,

@@ -8,17 +8,19 @@ use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
 use crate::units::format_bytes;
 
-/// Beside the graph, per object: what the dominator tree takes while it is computed, and what it and the retained sizes
-/// take after that, the numbers by node among it.
+/// Beside the graph, per object: what the dominator tree and the retained sizes take at the most, the numbers by node among
+/// it; half of that where few numbers are large.
 const DOMINATORS_BYTES_PER_OBJECT: u64 = 20;
+/// The same while the tree is computed, without the references beside it.
+const COMPUTING_BYTES_PER_OBJECT: u64 = 13;
 /// For each reference more than there are objects, while it is computed.
 const DOMINATORS_BYTES_PER_REFERENCE: u64 = 4;
-/// Per object: the dominator tree turned round, and marks on the way down.
-const DESCENT_BYTES_PER_OBJECT: u64 = 9;
-/// Per object: shortest paths from all roots, with the tree turned round before.
-const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 16;
-/// Per object: best ways from all starts, rows, and the dominator tree turned round.
-const BEST_PATHS_BYTES_PER_OBJECT: u64 = 23;
+/// Per object: marks on the way down the dominator tree.
+const DESCENT_BYTES_PER_OBJECT: u64 = 1;
+/// Per object: shortest paths from all roots.
+const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 8;
+/// Per object: best ways from all starts, and rows.
+const BEST_PATHS_BYTES_PER_OBJECT: u64 = 14;
 /// Beside both, per object: reverse references, paths, and the columns of the tree numbered by level.
 const INDEX_BYTES_PER_OBJECT: u64 = 33;
 
@@ -80,7 +82,7 @@ pub(super) enum ResultsState {
 
 impl ResultsState {
     /// Bytes that are still to be taken for them.
-    fn bytes_to_come(self, graph: &HeapGraph) -> u64 {
+    fn bytes_still_needed(self, graph: &HeapGraph) -> u64 {
         match self {
             ResultsState::NotComputed => dominators_bytes(graph),
             ResultsState::Held | ResultsState::Mapped => 0,
@@ -148,7 +150,7 @@ impl MemoryLimit {
     }
 
     /// A limit of free bytes: at most so many, without those that an index maps, which the system can take back.
-    pub fn free(bytes: u64) -> Self {
+    pub fn of_free_memory(bytes: u64) -> Self {
         MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
     }
 
@@ -206,7 +208,7 @@ impl MemoryLimit {
 
     /// Fails when an index of a graph that is held cannot be made: the dominator tree, all references reversed, and
     /// columns on their way out.
-    pub(super) fn check_index(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+    pub(super) fn check_index_memory(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
         self.check(MemoryPurpose::Index, dominators_bytes(graph) + graph.node_count() as u64 * INDEX_BYTES_PER_OBJECT)
     }
 
@@ -220,13 +222,13 @@ impl MemoryLimit {
         bytes: u64,
     ) -> Result<(), MemoryError> {
         let own = graph.node_count() as u64 * need.bytes_per_object();
-        self.check(MemoryPurpose::Answer, (results.bytes_to_come(graph) + own).saturating_add(bytes))
+        self.check(MemoryPurpose::Answer, (results.bytes_still_needed(graph) + own).saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
-    pub(super) fn check_referrers(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
+    pub(super) fn check_referrers_memory(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
         let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
-        self.check(MemoryPurpose::Referrers, results.bytes_to_come(graph) + reverse)
+        self.check(MemoryPurpose::Referrers, results.bytes_still_needed(graph) + reverse)
     }
 
     /// Fails when there is no room for markings without each of some sets beside a graph that is held.
@@ -238,7 +240,8 @@ impl MemoryLimit {
 /// Bytes that the dominator tree of a graph takes beside it, at the most.
 pub(super) fn dominators_bytes(graph: &HeapGraph) -> u64 {
     let (objects, references) = (graph.node_count() as u64, graph.strong_reference_count() as u64);
-    DOMINATORS_BYTES_PER_OBJECT * objects + DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects)
+    let beside_tree = DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects);
+    (DOMINATORS_BYTES_PER_OBJECT * objects).max(COMPUTING_BYTES_PER_OBJECT * objects + beside_tree)
 }
 
 /// Bytes of memory that a graph takes. O(sections).
@@ -270,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_an_index_maps_counts_where_the_user_set_the_limit() {
-        for (limit, counts) in [(MemoryLimit::of(10), true), (MemoryLimit::free(10), false)] {
+        for (limit, counts) in [(MemoryLimit::of(10), true), (MemoryLimit::of_free_memory(10), false)] {
             assert_eq!(limit.check_mapped(11).is_err(), counts);
             let held = limit.hold_mapped(4);
             assert_eq!((held.is_some(), limit.left_bytes()), (counts, Some(if counts { 6 } else { 10 })));

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
-pub use error::{NoValues, OpenError, TreeError};
+pub use error::{DominatorError, NoValues, OpenError};
 pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryPurpose};
 pub use open::{Counted, open};
@@ -149,11 +149,11 @@ impl OpenDump {
         let reader = READERS.iter().find(|reader| reader.name() == self.info.format);
         match &self.details {
             _ if !reader.is_some_and(|reader| reader.has_values()) => {
-                Err(NoValues::Format(self.info.format.to_string()))
+                Err(NoValues::NotInFormat(self.info.format.to_string()))
             }
             Some(_) if self.hides_values => Err(NoValues::Hidden),
             Some(details) => Ok(&**details),
-            None if self.path.is_none() => Err(NoValues::Pipe),
+            None if self.path.is_none() => Err(NoValues::PipeNotKept),
             None => Err(NoValues::OnlyAnIndex),
         }
     }
@@ -206,7 +206,7 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not the memory for them, or the dump has no references.
-    pub fn dominators(&self) -> Result<(&Dominators, &RetainedSizes), TreeError> {
+    pub fn dominators(&self) -> Result<(&Dominators, &RetainedSizes), DominatorError> {
         self.check_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
@@ -232,8 +232,8 @@ impl OpenDump {
     pub fn dominators_if_known(&self) -> Result<Option<(&Dominators, &RetainedSizes)>, MemoryError> {
         match self.dominators() {
             Ok(tree) => Ok(Some(tree)),
-            Err(TreeError::NoReferences) => Ok(None),
-            Err(TreeError::Memory(error)) => Err(error),
+            Err(DominatorError::NoReferences) => Ok(None),
+            Err(DominatorError::Memory(error)) => Err(error),
         }
     }
 
@@ -241,7 +241,7 @@ impl OpenDump {
     ///
     /// # Errors
     /// As [`dominators`](Self::dominators).
-    pub fn dominator_tree(&self) -> Result<&Dominators, TreeError> {
+    pub fn dominator_tree(&self) -> Result<&Dominators, DominatorError> {
         self.check_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok(&indexed.derived.dominators);
@@ -254,8 +254,8 @@ impl OpenDump {
         Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
     }
 
-    fn check_references(&self) -> Result<(), TreeError> {
-        if self.graph_or_empty().references_missing() { Err(TreeError::NoReferences) } else { Ok(()) }
+    fn check_references(&self) -> Result<(), DominatorError> {
+        if self.graph_or_empty().references_missing() { Err(DominatorError::NoReferences) } else { Ok(()) }
     }
 
     fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
@@ -298,11 +298,11 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_referrers(&self) -> Result<(), MemoryError> {
+    pub fn check_referrers_memory(&self) -> Result<(), MemoryError> {
         if self.indexed.is_some() {
             Ok(())
         } else {
-            self.memory.check_referrers(self.graph_or_empty(), self.results_state())
+            self.memory.check_referrers_memory(self.graph_or_empty(), self.results_state())
         }
     }
 

@@ -24,7 +24,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
 }
 
 /// `OutOfMemoryError`: what stands before the thread's name.
-fn without_thread(reason: &str) -> String {
+fn reason_without_thread(reason: &str) -> String {
     reason.split(" of thread ").next().unwrap_or_default().to_string()
 }
 
@@ -99,7 +99,7 @@ impl OpenOptions {
     }
 
     fn count(&self, source: Source) -> Result<Counted, OpenError> {
-        let counted = self.explained(input::count_types(source, &self.read_options()))?;
+        let counted = self.explain_over_limit(input::count_types(source, &self.read_options()))?;
         self.check_snapshot(counted.info.snapshots.len())?;
         Ok(counted)
     }
@@ -114,7 +114,7 @@ impl OpenOptions {
                 self.memory.check(MemoryPurpose::Graph, needed)?;
             }
         }
-        let mut loaded = self.explained(input::read(source, &options))?;
+        let mut loaded = self.explain_over_limit(input::read(source, &options))?;
         if let Dump::Graph(graph) = &mut loaded.dump {
             complete_roots(graph, &loaded.info, &*self.observer);
         }
@@ -126,7 +126,7 @@ impl OpenOptions {
     }
 
     /// A reader's result, with what it means that it went past the limit.
-    fn explained<T>(&self, read: Result<T, ReadError>) -> Result<T, OpenError> {
+    fn explain_over_limit<T>(&self, read: Result<T, ReadError>) -> Result<T, OpenError> {
         read.map_err(|error| match error.kind() {
             ReadErrorKind::TooLarge(BuildError::TooMuchMemory(left_bytes)) => {
                 let limit_bytes = self.memory.bytes().unwrap_or(*left_bytes);
@@ -145,7 +145,7 @@ impl OpenOptions {
             }
             details = details.map(NamesOnly::of);
             diagnostics.forget_texts();
-            info.reason = info.reason.take().map(|reason| without_thread(&reason));
+            info.reason = info.reason.take().map(|reason| reason_without_thread(&reason));
             if let Dump::Graph(graph) = &mut content {
                 graph.forget_thread_names();
             }

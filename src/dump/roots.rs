@@ -9,7 +9,7 @@ use crate::input::{FormatInfo, Observer, Phase};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RootPolicy {
     /// Kinds that are left out, by the words of `RootKind::name`.
-    pub without: Vec<String>,
+    pub excluded_kinds: Vec<String>,
     /// Objects that no strong root reaches get roots of their own.
     pub keep_unreachable: bool,
 }
@@ -17,13 +17,13 @@ pub struct RootPolicy {
 impl RootPolicy {
     /// Returns true if the roots are those of the dump.
     pub fn is_as_dumped(&self) -> bool {
-        self.without.is_empty() && !self.keep_unreachable
+        self.excluded_kinds.is_empty() && !self.keep_unreachable
     }
 
     /// Changes the roots of a graph that has those of the dump. O(objects + references) with `keep_unreachable`.
     pub(super) fn apply(&self, graph: &mut HeapGraph, observer: &dyn Observer) {
-        if !self.without.is_empty() {
-            graph.exclude_roots(&self.without);
+        if !self.excluded_kinds.is_empty() {
+            graph.exclude_roots(&self.excluded_kinds);
         }
         if self.keep_unreachable {
             observer.phase(Phase::FindingUnreachable);
@@ -32,8 +32,8 @@ impl RootPolicy {
     }
 }
 
-/// The kind of roots that a user names to be left out, as [`RootPolicy::without`] takes it. Weak roots hold nothing, so
-/// leaving them out is no mistake.
+/// The kind of roots that a user names to be left out, as [`RootPolicy::excluded_kinds`] takes it. Weak roots hold nothing,
+/// so leaving them out is no mistake.
 pub fn excluded_kind(text: &str) -> Option<String> {
     let weak = text.get(..5).filter(|start| matches!(&*start.to_lowercase(), "weak " | "weak-"));
     let kind = RootKind::from_words(&text[weak.map_or(0, str::len)..])?;

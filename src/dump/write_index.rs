@@ -19,7 +19,7 @@ pub fn write_index(
     options: &OpenOptions,
 ) -> Result<u64, WriteIndexError> {
     let graph = dump.graph().ok_or(WriteIndexError::NotObjects)?;
-    dump.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
+    dump.memory.check_index_memory(graph).map_err(WriteIndexError::Memory)?;
     options.observer.phase(Phase::ComputingDominators);
     let (derived, source) = rayon::join(|| DerivedResults::compute(graph), || source.map(SourceKey::with_content));
     options.observer.phase(Phase::WritingIndex);

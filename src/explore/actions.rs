@@ -16,29 +16,29 @@ use crate::answers::{GroupBy, ObjectId, ScopeOptions};
 use crate::graph::NodeId;
 
 impl BrowserState {
-    pub(super) fn key(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
+    pub(super) fn press_key(&mut self, key: KeyPress, tasks: &mut Vec<Task>) {
         if key == KeyPress::Ctrl('c') || (self.dumps.is_none() && key == KeyPress::Char('q')) {
-            asks.push(Task::Quit);
+            tasks.push(Task::Quit);
             return;
         }
         if key == KeyPress::Ctrl('l') {
-            asks.push(Task::Redraw);
+            tasks.push(Task::Redraw);
             return;
         }
         if key == KeyPress::Ctrl('z') {
-            asks.push(Task::Suspend);
+            tasks.push(Task::Suspend);
             return;
         }
         // While the dump is read there is nothing else to do.
         if self.dumps.is_none() {
             return;
         }
-        if self.waits(key) { self.typed_ahead.push_back(key) } else { self.key_now(key, asks) }
+        if self.must_wait(key) { self.typed_ahead.push_back(key) } else { self.press_key_now(key, tasks) }
     }
 
     /// Returns true if a key is for a list that is not there yet, or comes behind such a key. `Esc` forgets these keys, and
     /// another view does.
-    fn waits(&mut self, key: KeyPress) -> bool {
+    fn must_wait(&mut self, key: KeyPress) -> bool {
         let is_behind = !self.typed_ahead.is_empty();
         // Behind these comes text.
         let types = |key: &KeyPress| matches!(key, KeyPress::Char('/' | ':' | 'x'));
@@ -52,9 +52,9 @@ impl BrowserState {
         (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MAX_TYPED_AHEAD
     }
 
-    pub(super) fn key_now(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
+    pub(super) fn press_key_now(&mut self, key: KeyPress, tasks: &mut Vec<Task>) {
         if self.prompt.is_some() {
-            self.type_key(key, asks);
+            self.edit_prompt(key, tasks);
             return;
         }
         if let Some(first) = self.help {
@@ -63,24 +63,24 @@ impl BrowserState {
                 KeyPress::Char('g') | KeyPress::Home => Some(0),
                 // Drawing knows where the end is.
                 KeyPress::Char('G') => Some(usize::MAX),
-                KeyPress::Char('q') => return asks.push(Task::Quit),
+                KeyPress::Char('q') => return tasks.push(Task::Quit),
                 _ => key.steps(page).map(|steps| first.saturating_add_signed(steps)),
             };
             return;
         }
         self.note = None;
-        self.act(key, asks);
+        self.act_on_key(key, tasks);
     }
 
     /// Does what a key is for where nothing is typed and no help is shown. `?` has the keys in words.
-    fn act(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
+    fn act_on_key(&mut self, key: KeyPress, tasks: &mut Vec<Task>) {
         use KeyPress::Char;
         let page = self.rows_on_page();
         if let (Some(frame), Some(steps)) = (self.frame_mut(), key.steps(page)) {
             return frame.move_by(steps);
         }
         match key.without_aliases() {
-            Char('q') => asks.push(Task::Quit),
+            Char('q') => tasks.push(Task::Quit),
             Char('?') => self.help = Some(0),
             Char('m') => self.plain_bytes = !self.plain_bytes,
             Char('g') if matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Groups(_))) => {
@@ -90,20 +90,20 @@ impl BrowserState {
             Char('G') => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
             Char(digit @ '1'..='5') => self.go_to_tab(digit as usize - '0' as usize),
             Char('l') => self.enter(),
-            Char('h') => self.back(),
+            Char('h') => self.go_back(),
             KeyPress::Escape if self.frame().is_some_and(|frame| !frame.find.is_empty()) => {
                 self.set_find(String::new())
             }
-            KeyPress::Escape => self.back(),
+            KeyPress::Escape => self.go_back(),
             Char('o') => self.open_selected(BrowserView::Object),
-            Char('p') => self.paths(),
-            Char('+') => self.more_paths(),
+            Char('p') => self.show_paths(),
+            Char('+') => self.show_more_paths(),
             Char('t') => self.toggle_merged(),
-            Char('r') => self.exact(asks),
+            Char('r') => self.ask_exact_retained(tasks),
             Char('/') => self.prompt = Some(Prompt::Find(String::new())),
             Char('n') => self.find_again(1),
             Char('N') => self.find_again(-1),
-            Char('s') => self.sort(),
+            Char('s') => self.sort_by_next_column(),
             Char('S') => self.with_frame(ViewFrame::turn_order),
             Char(':') => self.prompt = Some(Prompt::GoToObject(String::new())),
             Char('y') => {
@@ -112,19 +112,19 @@ impl BrowserState {
                     Some(BrowserView::Object(place) | BrowserView::Paths(place, _)) => place.id.clone(),
                     _ => String::new(),
                 };
-                self.copy(asks, |row| if row.id.is_empty() { own.clone() } else { row.id.clone() }, "no id here");
+                self.copy(tasks, |row| if row.id.is_empty() { own.clone() } else { row.id.clone() }, "no id here");
             }
-            Char('Y') => self.copy(asks, |row| row.name.clone(), "no name here"),
+            Char('Y') => self.copy(tasks, |row| row.name.clone(), "no name here"),
             Char('e') => {
                 if let Some(command) = self.command() {
                     self.note = Some(format!("copied: {command}"));
-                    asks.push(Task::CopyText(command));
+                    tasks.push(Task::CopyText(command));
                 }
             }
             Char('x') => self.prompt = Some(Prompt::Export(String::new())),
             Char('w') => {
                 self.note = Some("writing the index".into());
-                asks.push(Task::WriteIndex);
+                tasks.push(Task::WriteIndex);
             }
             _ => {}
         }
@@ -140,7 +140,7 @@ impl BrowserState {
         let Some(at) = self.frames_by_tab.iter().position(|(tab, _)| tab.number() == number) else {
             let tab = Tab::WORDS.get(number - 1).map_or(Tab::Growth, |(_, tab)| *tab);
             self.note = Some(match tab {
-                Tab::Growth if !self.has_old => "growth takes two dumps: heapdump explore OLD NEW".into(),
+                Tab::Growth if !self.has_old_dump => "growth takes two dumps: heapdump explore OLD NEW".into(),
                 tab => format!("dumps of allocation totals have no {}", tab.title(true).to_lowercase()),
             });
             return;
@@ -158,7 +158,7 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn back(&mut self) {
+    pub(super) fn go_back(&mut self) {
         if let Some((_, way)) = self.frames_by_tab.get_mut(self.tab)
             && way.len() > 1
         {
@@ -190,7 +190,7 @@ impl BrowserState {
             }
             (_, RowTarget::View(view)) => Some(*view),
             (_, RowTarget::Type(name)) => {
-                self.of_type(name, |type_name, scope| BrowserView::Objects { type_name, scope })
+                self.view_of_type(name, |type_name, scope| BrowserView::Objects { type_name, scope })
             }
             (BrowserView::Dominators { of, .. }, RowTarget::MergedType(name)) => {
                 let view = BrowserView::Dominators { of: of.clone(), by_type: false };
@@ -220,7 +220,7 @@ impl BrowserState {
         ScopeOptions { types: Some(browser.pattern_of(name).into()), ..group }
     }
 
-    pub(super) fn of_type(
+    pub(super) fn view_of_type(
         &mut self,
         name: String,
         view: impl Fn(String, ScopeOptions) -> BrowserView,
@@ -253,11 +253,11 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn paths(&mut self) {
+    pub(super) fn show_paths(&mut self) {
         const PATHS_SHOWN_FIRST: usize = 5;
         let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
         if let Some(RowTarget::Type(name) | RowTarget::MergedType(name)) = row.map(|row| row.target) {
-            let view = self.of_type(name, |type_name, scope| BrowserView::MergedPaths { type_name, scope });
+            let view = self.view_of_type(name, |type_name, scope| BrowserView::MergedPaths { type_name, scope });
             return view.into_iter().for_each(|view| self.push(view));
         }
         match self.frame().map(|frame| frame.view.clone()) {
@@ -267,7 +267,7 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn more_paths(&mut self) {
+    pub(super) fn show_more_paths(&mut self) {
         let Some(frame) = self.frame_mut() else { return };
         let BrowserView::Paths(_, count) = &mut frame.view else { return };
         let titles = |listing: &Listing| (0..listing.len()).filter(|&at| listing.is_title(at)).count();
@@ -275,7 +275,7 @@ impl BrowserState {
             self.note = Some("these are all paths".into());
         } else {
             *count += 5;
-            frame.renew();
+            frame.ask_again();
         }
     }
 
@@ -320,19 +320,19 @@ impl BrowserState {
         });
     }
 
-    pub(super) fn exact(&mut self, asks: &mut Vec<Task>) {
+    pub(super) fn ask_exact_retained(&mut self, tasks: &mut Vec<Task>) {
         let Some(frame) = self.frame() else { return };
         let row = frame.row(frame.cursor, self.browser.as_ref());
         match (row.map(|row| row.target), self.browser) {
             (Some(RowTarget::Type(name)), Some(browser)) => {
                 self.note = Some(format!("computing what all {name} retain, exactly"));
-                asks.push(Task::ExactRetained(name.clone(), self.scope_of(browser, &name)));
+                tasks.push(Task::ExactRetained(name.clone(), self.scope_of(browser, &name)));
             }
             _ => self.note = Some("exact retained bytes are of types".into()),
         }
     }
 
-    pub(super) fn sort(&mut self) {
+    pub(super) fn sort_by_next_column(&mut self) {
         let sorted = self.frame_mut().is_some_and(ViewFrame::next_order);
         if !sorted {
             self.note = Some("this list has one order".into());
@@ -352,12 +352,12 @@ impl BrowserState {
         self.with_frame(|frame| frame.set_find(find));
     }
 
-    pub(super) fn copy(&mut self, asks: &mut Vec<Task>, what: impl Fn(&ListRow) -> String, none: &str) {
+    pub(super) fn copy(&mut self, tasks: &mut Vec<Task>, what: impl Fn(&ListRow) -> String, none: &str) {
         let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
         match row.map(|row| what(&row)).filter(|text| !text.is_empty()) {
             Some(text) => {
                 self.note = Some(format!("copied: {text}"));
-                asks.push(Task::CopyText(text));
+                tasks.push(Task::CopyText(text));
             }
             None => self.note = Some(none.into()),
         }
@@ -372,7 +372,7 @@ impl BrowserState {
         Some(self.context.for_shell(&frame.view, line))
     }
 
-    pub(super) fn mouse(&mut self, mouse: Mouse, asks: &mut Vec<Task>) {
+    pub(super) fn act_on_mouse(&mut self, mouse: Mouse, tasks: &mut Vec<Task>) {
         if let Some(first) = self.help {
             self.help = match mouse {
                 Mouse::WheelDown => Some(first.saturating_add(1)),
@@ -386,8 +386,8 @@ impl BrowserState {
         }
         self.note = None;
         match mouse {
-            Mouse::WheelDown => self.act(KeyPress::Down, asks),
-            Mouse::WheelUp => self.act(KeyPress::Up, asks),
+            Mouse::WheelDown => self.act_on_key(KeyPress::Down, tasks),
+            Mouse::WheelUp => self.act_on_key(KeyPress::Up, tasks),
             Mouse::Click(column, line) => {
                 let target =
                     self.click_targets.iter().find(|(at, columns, _)| *at == line && columns.contains(&column));
@@ -414,7 +414,7 @@ impl BrowserState {
     }
 
     /// Goes to an object by its id, or to the types that match.
-    pub(super) fn go(&mut self, text: &str) {
+    pub(super) fn go_to(&mut self, text: &str) {
         let text = text.trim();
         if let Some(pattern) = text.strip_prefix("type ") {
             self.go_to_tab(Tab::Types.number());
@@ -438,17 +438,17 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn export(&mut self, file: String, replaces: bool, asks: &mut Vec<Task>) {
+    pub(super) fn export(&mut self, file: String, replaces: bool, tasks: &mut Vec<Task>) {
         let Some(frame) = self.frame() else { return };
         let Some(listing) = frame.listing.as_ref().filter(|_| frame.is_arranged()) else {
             self.note = Some("nothing is written: the rows are not all there yet; try again in a moment".into());
             return;
         };
         let (listing, rows) = (Arc::clone(listing), frame.rows.clone());
-        asks.push(Task::Export(ListExport { listing, rows, file, replaces }));
+        tasks.push(Task::Export(ListExport { listing, rows, file, replaces }));
     }
 
-    pub(super) fn type_key(&mut self, key: KeyPress, asks: &mut Vec<Task>) {
+    pub(super) fn edit_prompt(&mut self, key: KeyPress, tasks: &mut Vec<Task>) {
         let Some(mut prompt) = self.prompt.take() else { return };
         self.note = None;
         let is_question = matches!(prompt, Prompt::ReplaceFile(_));
@@ -461,8 +461,8 @@ impl BrowserState {
                 }
                 return;
             }
-            KeyPress::Enter if !is_question => return self.typed(prompt, asks),
-            KeyPress::Char('y') if is_question => return self.typed(prompt, asks),
+            KeyPress::Enter if !is_question => return self.finish_prompt(prompt, tasks),
+            KeyPress::Char('y') if is_question => return self.finish_prompt(prompt, tasks),
             _ if is_question => return,
             KeyPress::Char(ch) => text.push(ch),
             KeyPress::Backspace => _ = text.pop(),
@@ -476,7 +476,7 @@ impl BrowserState {
         self.prompt = Some(prompt);
     }
 
-    pub(super) fn typed(&mut self, prompt: Prompt, asks: &mut Vec<Task>) {
+    pub(super) fn finish_prompt(&mut self, prompt: Prompt, tasks: &mut Vec<Task>) {
         match prompt {
             Prompt::Find(mut text) => {
                 // The second slash may be left out.
@@ -490,10 +490,10 @@ impl BrowserState {
                 self.last_find = text;
             }
             Prompt::GoToObject(text) if text.is_empty() => {}
-            Prompt::GoToObject(text) => self.go(&text),
+            Prompt::GoToObject(text) => self.go_to(&text),
             Prompt::Export(file) if file.trim().is_empty() => {}
-            Prompt::Export(file) => self.export(file, false, asks),
-            Prompt::ReplaceFile(file) => self.export(file, true, asks),
+            Prompt::Export(file) => self.export(file, false, tasks),
+            Prompt::ReplaceFile(file) => self.export(file, true, tasks),
         }
     }
 }

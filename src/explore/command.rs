@@ -77,7 +77,7 @@ impl BrowserView {
                     _ => ScopeOptions::default(),
                 },
                 by: *by,
-                retained: context.retained_growth(*by),
+                retained: context.growth_has_retained(*by),
                 order,
                 limits,
                 ..DiffOptions::default()

@@ -134,7 +134,7 @@ impl Serialize for ExportedRow<'_> {
             map.serialize_entry("relation", &relation(&self.row))?;
         }
         map.serialize_entry("name", &self.row.name)?;
-        if !self.row.more.is_empty() {
+        if !self.row.details.is_empty() {
             map.serialize_entry("details", &detail_lines(&self.row))?;
         }
         map.end()
@@ -153,7 +153,7 @@ fn relation(row: &ListRow) -> String {
 fn detail_lines(row: &ListRow) -> Vec<String> {
     let words =
         |(label, text): &(&str, String)| format!("{label} {}", text.split_whitespace().collect::<Vec<_>>().join(" "));
-    row.more.iter().map(words).collect()
+    row.details.iter().map(words).collect()
 }
 
 impl Present for ExportedRows<'_> {

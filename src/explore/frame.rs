@@ -40,7 +40,7 @@ pub(super) struct ViewFrame {
     /// Cells that the names take at least that were drawn so far.
     pub(super) name_width: usize,
     /// Rows that were drawn last; 0 before.
-    pub(super) drawn: usize,
+    pub(super) drawn_rows: usize,
 }
 
 impl ViewFrame {
@@ -49,7 +49,7 @@ impl ViewFrame {
     }
 
     /// Asks again, and stays where it is.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn ask_again(&mut self) {
         if let Some(listing) = self.listing.take() {
             // Its columns may be others.
             let column = self.sort.column.filter(|_| self.sort.column != listing.sorted_by);
@@ -58,18 +58,18 @@ impl ViewFrame {
         // What is still on its way is an older question's.
         (self.error, self.is_pending, self.id) = (None, false, 0);
         (self.matches, self.asked_matches) = (Vec::new(), None);
-        (self.name_width, self.drawn) = (0, 0);
+        (self.name_width, self.drawn_rows) = (0, 0);
     }
 
     /// Asks for something else.
     pub(super) fn start_anew(&mut self) {
-        self.renew();
+        self.ask_again();
         self.order = None;
         (self.sort, self.cursor, self.top) = (SortOrder::default(), 0, 0);
         self.set_find(String::new());
     }
 
-    pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, ArrangedRows), String>) {
+    pub(super) fn take_listing(&mut self, result: Result<(Arc<Listing>, ArrangedRows), String>) {
         self.is_pending = false;
         match result {
             Err(why) => self.error = Some(why),
@@ -95,7 +95,7 @@ impl ViewFrame {
     }
 
     /// Other rows are there; those of an older question are left.
-    pub(super) fn arranged(&mut self, sort: SortOrder, find: Option<&str>, arranged: ArrangedRows) {
+    pub(super) fn take_arranged(&mut self, sort: SortOrder, find: Option<&str>, arranged: ArrangedRows) {
         if self.asked_arrangement.0 == sort && self.asked_arrangement.1 == find.unwrap_or_default() {
             // Other places than those that matched before.
             (self.matches, self.asked_matches) = (Vec::new(), None);
@@ -128,13 +128,13 @@ impl ViewFrame {
     }
 
     /// The pattern that the rows that are asked for now are to match.
-    pub(super) fn arranging(&mut self) -> Option<TypePattern> {
+    pub(super) fn start_arranging(&mut self) -> Option<TypePattern> {
         self.asked_arrangement = self.wanted_arrangement();
         self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
     /// The pattern to be asked for, where a find does not leave other rows out.
-    pub(super) fn finding(&mut self) -> Option<TypePattern> {
+    pub(super) fn start_finding(&mut self) -> Option<TypePattern> {
         if self.view.is_narrowed_by_find() || !self.is_arranged() {
             return None;
         }
@@ -146,7 +146,7 @@ impl ViewFrame {
     }
 
     /// The places of what is looked for are there: leads to the first from here.
-    pub(super) fn found(&mut self, sort: SortOrder, find: &str, places: Vec<u32>) {
+    pub(super) fn take_matches(&mut self, sort: SortOrder, find: &str, places: Vec<u32>) {
         if self.sort == sort && self.find == find {
             self.matches = places;
             let at = self.matches.partition_point(|&place| (place as usize) < self.cursor);
@@ -191,7 +191,7 @@ impl ViewFrame {
     /// The next of the rows that are found, or the one before.
     pub(super) fn next_found(&mut self, steps: isize) {
         if self.view.is_narrowed_by_find() {
-            return self.turn_by(steps);
+            return self.wrap_by(steps);
         }
         let at = self.matches.partition_point(|&place| (place as usize) < self.cursor);
         let is_on_one = self.matches.get(at).is_some_and(|&place| place as usize == self.cursor);
@@ -209,7 +209,7 @@ impl ViewFrame {
     }
 
     /// The same round and round.
-    fn turn_by(&mut self, steps: isize) {
+    fn wrap_by(&mut self, steps: isize) {
         if self.rows.len > 0 {
             self.cursor = (self.cursor as isize + steps).rem_euclid(self.rows.len as isize) as usize;
         }

@@ -89,9 +89,9 @@ pub(super) struct ListRow {
     /// Levels of a tree above it, or steps of a path.
     pub(super) level: Option<u32>,
     /// Further lines of the row, by what they are of.
-    pub(super) more: Vec<(&'static str, String)>,
+    pub(super) details: Vec<(&'static str, String)>,
     /// Its place among rows whose figures are alike.
-    pub(super) tie: u32,
+    pub(super) tie_rank: u32,
 }
 
 impl ListRow {
@@ -100,7 +100,7 @@ impl ListRow {
     }
 
     /// Is it what is looked for? Names without what is added to them, as the option `--type` sees them.
-    fn is_found(&self, pattern: &TypePattern) -> bool {
+    fn matches_find(&self, pattern: &TypePattern) -> bool {
         match &self.target {
             RowTarget::Type(name) | RowTarget::MergedType(name) => pattern.matches(name),
             RowTarget::View(view) => view.findable_name().is_some_and(|name| pattern.matches(name)),
@@ -158,7 +158,7 @@ pub(super) struct Listing {
     pub(super) whole: Option<i64>,
     /// Above the last column.
     pub(super) title: &'static str,
-    pub(super) above: Vec<String>,
+    pub(super) header_lines: Vec<String>,
     pub(super) parts: Vec<ListPart>,
     /// The column by which it comes in order; `None` for an order that is none of sizes, and cannot be changed.
     pub(super) sorted_by: Option<usize>,
@@ -184,7 +184,7 @@ impl Listing {
 
     /// The lines above the list on a screen of this width and height: a third of it at most.
     pub(super) fn lines_above(&self, (width, height): (u16, u16)) -> Vec<String> {
-        let lines = self.above.iter().flat_map(|text| row_lines("", text, width.into()));
+        let lines = self.header_lines.iter().flat_map(|text| row_lines("", text, width.into()));
         lines.take(usize::from(height) / 3).collect()
     }
 
@@ -314,12 +314,12 @@ pub(super) fn arrange(
         let key = |place: u32| {
             listing
                 .made_row(place as usize)
-                .map(|row| (row.figures.get(column).copied().flatten(), row.tie))
+                .map(|row| (row.figures.get(column).copied().flatten(), row.tie_rank))
                 .unwrap_or_default()
         };
         sort::by(&mut places, &|&a, &b| -> Ordering {
-            let ((figure, tie), (other, place)) = (key(a), key(b));
-            let ordering = other.cmp(&figure).then(tie.cmp(&place));
+            let ((figure, tie_rank), (other, place)) = (key(a), key(b));
+            let ordering = other.cmp(&figure).then(tie_rank.cmp(&place));
             if sort.reverse { ordering.reverse() } else { ordering }
         });
         rows = Some(places);
@@ -349,8 +349,8 @@ pub(super) fn matching_places(
 ) -> Vec<u32> {
     let found = matching_rows(listing, browser, pattern, true);
     let Some(rows) = &shown.rows else { return found };
-    let is_found = |row: &u32| found.binary_search(row).is_ok();
-    (0u32..).zip(rows).filter(|(_, row)| is_found(row)).map(|(at, _)| at).collect()
+    let matches_find = |row: &u32| found.binary_search(row).is_ok();
+    (0u32..).zip(rows).filter(|(_, row)| matches_find(row)).map(|(at, _)| at).collect()
 }
 
 /// The rows that a pattern matches, by number, ascending; `with_references`: by the
@@ -367,12 +367,12 @@ fn matching_rows(
         match part {
             ListPart::Rows(rows) => {
                 let leads_there = |row: &ListRow| with_references && pattern.matches(&row.reference);
-                let is_found =
-                    |row: &ListRow| row.look != RowLook::Title && (row.is_found(pattern) || leads_there(row));
-                places.extend(rows.iter().zip(start..).filter(|(row, _)| is_found(row)).map(|(_, at)| at));
+                let matches_find =
+                    |row: &ListRow| row.look != RowLook::Title && (row.matches_find(pattern) || leads_there(row));
+                places.extend(rows.iter().zip(start..).filter(|(row, _)| matches_find(row)).map(|(_, at)| at));
             }
             ListPart::Objects { nodes, references, .. } => {
-                let mut found = browser.map_or(Vec::new(), |browser| browser.of_types(nodes, pattern));
+                let mut found = browser.map_or(Vec::new(), |browser| browser.places_of_types(nodes, pattern));
                 if with_references {
                     let leads_there = |name: &Option<String>| name.as_ref().is_some_and(|name| pattern.matches(name));
                     found.extend((0u32..).zip(references).filter(|(_, name)| leads_there(name)).map(|(at, _)| at));

@@ -13,6 +13,7 @@ mod frame;
 mod input_events;
 mod list;
 mod lists;
+mod load_progress;
 mod setup;
 mod state;
 mod tasks;
@@ -20,11 +21,10 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod view;
-mod watch;
 
-pub use setup::{BrowsedDumps, BrowserEnd, BrowserSetup, Load, LoadedDumps, ScreenLook, WriteIndex};
+pub use load_progress::LoadProgress;
+pub use setup::{BrowsedDumps, BrowserEnd, BrowserSetup, LoadDumps, LoadedDumps, ScreenLook, WriteIndex};
 pub use view::{CommandContext, Tab};
-pub use watch::LoadProgress;
 
 /// Shows the dumps on the terminal until the user has seen enough. Error: when the terminal cannot be used, or a dump
 /// cannot be read.

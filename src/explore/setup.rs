@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::load_progress::LoadProgress;
 use super::view::{CommandContext, Tab};
-use super::watch::LoadProgress;
 use crate::dump::OpenDump;
 
 /// The dumps that are looked at. They stay open as long as the program runs.
@@ -26,7 +26,7 @@ impl BrowsedDumps {
 pub type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
 
 /// Opens the dumps, in a thread of its own; an error in words.
-pub type Load = Box<dyn FnOnce(&LoadProgress) -> Result<LoadedDumps, String> + Send>;
+pub type LoadDumps = Box<dyn FnOnce(&LoadProgress) -> Result<LoadedDumps, String> + Send>;
 
 /// Colours and characters of the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,13 +46,13 @@ pub struct BrowserSetup<'s> {
     /// The view and the object at the start. Default: the dominators, of two dumps their growth.
     pub start: (Option<Tab>, Option<String>),
     /// The mouse is the browser's, not the terminal's.
-    pub mouse: bool,
+    pub takes_mouse: bool,
     /// Opens the dumps.
-    pub load: Load,
+    pub load: LoadDumps,
     /// Writes the index of the dump, where there can be one.
     pub write_index: Option<WriteIndex>,
     /// Told when they are open.
-    pub opened: &'s dyn Fn(BrowsedDumps),
+    pub on_opened: &'s dyn Fn(BrowsedDumps),
 }
 
 /// Dumps that were opened.

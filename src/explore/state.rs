@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::frame::ViewFrame;
 use super::input_events::{KeyPress, Mouse};
 use super::list::Listing;
+use super::load_progress::ReadProgress;
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::tasks::{ListId, Task, TaskResult, TextKind};
 use super::view::{BrowserView, CommandContext, Tab};
-use super::watch::ReadProgress;
 use crate::answers::browse::Browser;
 use crate::answers::cut_word;
 use crate::graph::{HeapGraph, NodeId};
@@ -58,11 +58,11 @@ pub(super) struct BrowserState {
     /// Once the tree is there.
     pub(super) browser: Option<Browser<'static>>,
     /// The reason why there is no dominator tree.
-    pub(super) no_tree: Option<String>,
+    pub(super) no_tree_reason: Option<String>,
     pub(super) tree_asked: bool,
     pub(super) progress: ReadProgress,
     /// Names on the first line.
-    pub(super) head: String,
+    pub(super) first_line: String,
     pub(super) size: (u16, u16),
     /// By tab the way from its beginning.
     pub(super) frames_by_tab: Vec<(Tab, Vec<ViewFrame>)>,
@@ -78,14 +78,14 @@ pub(super) struct BrowserState {
     pub(super) note: Option<String>,
     /// Warnings on the dumps, under `?`.
     pub(super) warnings: Vec<String>,
-    pub(super) texts: ObjectTexts,
+    pub(super) value_texts: ObjectTexts,
     /// Names of the references by which objects are held by what is above them in the dominator tree.
-    pub(super) references: ObjectTexts,
+    pub(super) reference_names: ObjectTexts,
     /// The object under the cursor, beside a list on a wide terminal.
     pub(super) pane: Option<SidePane>,
     next_id: ListId,
     start: (Option<Tab>, Option<String>),
-    pub(super) has_old: bool,
+    pub(super) has_old_dump: bool,
     /// Places that can be clicked, as they were drawn last.
     pub(super) click_targets: ClickTargets,
 }
@@ -140,28 +140,28 @@ impl BrowserState {
         start: (Option<Tab>, Option<String>),
         size: (u16, u16),
     ) -> Self {
-        BrowserState { has_old: context.paths.len() > 1, context, look, start, size, ..BrowserState::default() }
+        BrowserState { has_old_dump: context.paths.len() > 1, context, look, start, size, ..BrowserState::default() }
     }
 
     /// Follows what happened. Gives what is to be done for it.
     pub(super) fn update(&mut self, msg: BrowserMessage) -> Vec<Task> {
-        let mut asks = Vec::new();
+        let mut tasks = Vec::new();
         match msg {
             BrowserMessage::Resize(width, height) => self.size = (width, height),
             BrowserMessage::Tick(progress) => self.progress = progress,
-            BrowserMessage::Opened(dumps) => self.opened(dumps, &mut asks),
-            BrowserMessage::Answer(answer) => self.answered(answer),
-            BrowserMessage::Mouse(mouse) => self.mouse(mouse, &mut asks),
-            BrowserMessage::Key(key) => self.key(key, &mut asks),
+            BrowserMessage::Opened(dumps) => self.opened(dumps, &mut tasks),
+            BrowserMessage::Answer(answer) => self.take_answer(answer),
+            BrowserMessage::Mouse(mouse) => self.act_on_mouse(mouse, &mut tasks),
+            BrowserMessage::Key(key) => self.press_key(key, &mut tasks),
         }
-        self.settle(&mut asks);
+        self.ask_what_is_missing(&mut tasks);
         while self.is_settled()
             && let Some(key) = self.typed_ahead.pop_front()
         {
-            self.key_now(key, &mut asks);
-            self.settle(&mut asks);
+            self.press_key_now(key, &mut tasks);
+            self.ask_what_is_missing(&mut tasks);
         }
-        asks
+        tasks
     }
 
     /// Returns true if there is something to look at, or a reason why there is nothing.
@@ -186,11 +186,11 @@ impl BrowserState {
         self.frames_by_tab.get(self.tab).map_or(&[], |(_, way)| way)
     }
 
-    pub(super) fn opened(&mut self, dumps: BrowsedDumps, asks: &mut Vec<Task>) {
+    pub(super) fn opened(&mut self, dumps: BrowsedDumps, tasks: &mut Vec<Task>) {
         let graph = dumps.new.graph();
         self.context.is_objects = graph.is_some();
         let info = dumps.new.info();
-        self.head = match graph {
+        self.first_line = match graph {
             Some(graph) => format!("{}  {}", info.format, count_of(graph.node_count() as u64, "objects")),
             None => format!("{}  allocation totals", info.format),
         };
@@ -201,11 +201,11 @@ impl BrowserState {
             self.warnings.extend(warnings.map(|problem| format!("{file}{problem}")));
         }
         if let Some(word) = cut_word(dumps.new.diagnostics()) {
-            self.head += &format!("  {word}");
+            self.first_line += &format!("  {word}");
         }
         if graph.is_some_and(|graph| graph.roots_inferred()) {
             self.warnings.push("roots are inferred: the dump has no root records".into());
-            self.head += "  roots inferred";
+            self.first_line += "  roots inferred";
         }
         let known = Tab::WORDS.iter().map(|(_, tab)| *tab);
         let is_there = |tab: &Tab| match tab {
@@ -222,7 +222,7 @@ impl BrowserState {
             Some(_) if dumps.new.is_indexed() => self.tree_is_there(Ok(())),
             Some(_) => {
                 self.tree_asked = true;
-                asks.push(Task::ComputeDominators);
+                tasks.push(Task::ComputeDominators);
             }
             None => {}
         }
@@ -239,7 +239,7 @@ impl BrowserState {
             None => self.note = Some(format!("this dump has no {}", wanted.title(true).to_lowercase())),
         }
         if let Some(id) = object {
-            self.go(&id);
+            self.go_to(&id);
         }
     }
 
@@ -248,39 +248,39 @@ impl BrowserState {
         self.tree_asked = false;
         match result {
             Ok(()) => self.context.has_references = dumps.new.graph().is_some_and(|graph| !graph.references_missing()),
-            Err(why) => self.no_tree = Some(why),
+            Err(why) => self.no_tree_reason = Some(why),
         }
-        if self.no_tree.is_none() {
+        if self.no_tree_reason.is_none() {
             self.browser = Browser::of(dumps.new).ok();
         }
         // What was shown without retained bytes is asked again.
         let has_references = self.context.has_references;
         for frame in self.frames_by_tab.iter_mut().flat_map(|(_, way)| way) {
             if frame.is_without_tree && has_references {
-                frame.renew();
+                frame.ask_again();
             }
         }
     }
 
-    pub(super) fn answered(&mut self, answer: TaskResult) {
+    pub(super) fn take_answer(&mut self, answer: TaskResult) {
         match answer {
             TaskResult::Dominators(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
             TaskResult::List(id, result) => {
                 if let Some(frame) = self.frame_of(id) {
-                    frame.listed(result);
+                    frame.take_listing(result);
                 }
             }
             TaskResult::Arranged(id, sort, find, arranged) => {
                 let last = self.rows_on_page();
                 if let Some(frame) = self.frame_of(id) {
-                    frame.arranged(sort, find.as_deref(), arranged);
+                    frame.take_arranged(sort, find.as_deref(), arranged);
                     frame.keep_in_sight(last);
                 }
             }
             TaskResult::Found(id, sort, find, places) => {
                 let page = self.rows_on_page();
                 if let Some(frame) = self.frame_of(id) {
-                    frame.found(sort, &find, places);
+                    frame.take_matches(sort, &find, places);
                     frame.keep_in_sight(page);
                 }
             }
@@ -290,8 +290,8 @@ impl BrowserState {
                 }
             }
             TaskResult::Texts(kind, nodes, texts) => match kind {
-                TextKind::Value => self.texts.read(&nodes, texts),
-                TextKind::ReferenceFrom(_) => self.references.read(&nodes, texts),
+                TextKind::Value => self.value_texts.read(&nodes, texts),
+                TextKind::ReferenceFrom(_) => self.reference_names.read(&nodes, texts),
             },
             TaskResult::ExactRetained(name, result) => {
                 self.note = Some(match result {
@@ -314,12 +314,12 @@ impl BrowserState {
     }
 
     /// Asks for what is not there yet of what is looked at.
-    pub(super) fn settle(&mut self, asks: &mut Vec<Task>) {
+    pub(super) fn ask_what_is_missing(&mut self, tasks: &mut Vec<Task>) {
         let tree_waits = self.context.is_objects && self.browser.is_none();
         let page = self.rows_on_page();
         let Some(frame) = self.frames_by_tab.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
         if frame.listing.is_none() && frame.error.is_none() && !frame.is_pending {
-            match &self.no_tree {
+            match &self.no_tree_reason {
                 Some(why) if frame.view.needs_tree() => frame.error = Some(why.clone()),
                 _ if tree_waits && frame.view.needs_tree() => {}
                 _ => {
@@ -327,7 +327,7 @@ impl BrowserState {
                     frame.id = self.next_id;
                     frame.is_pending = true;
                     frame.is_without_tree = tree_waits;
-                    asks.push(Task::MakeList(self.next_id, frame.view.clone(), self.context.clone()));
+                    tasks.push(Task::MakeList(self.next_id, frame.view.clone(), self.context.clone()));
                 }
             }
             return;
@@ -336,42 +336,42 @@ impl BrowserState {
         if let Some(listing) = &frame.listing {
             let listing = Arc::clone(listing);
             if frame.wants_arranging() {
-                let pattern = frame.arranging();
-                asks.push(Task::ArrangeRows(frame.id, listing, frame.sort, pattern));
-            } else if let Some(pattern) = frame.finding() {
-                asks.push(Task::FindRows(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
+                let pattern = frame.start_arranging();
+                tasks.push(Task::ArrangeRows(frame.id, listing, frame.sort, pattern));
+            } else if let Some(pattern) = frame.start_finding() {
+                tasks.push(Task::FindRows(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
             }
         }
-        self.ask_pane(asks);
-        self.ask_texts(asks);
+        self.ask_pane(tasks);
+        self.ask_texts(tasks);
     }
 
     /// The object under the cursor, where there is room for it.
-    pub(super) fn ask_pane(&mut self, asks: &mut Vec<Task>) {
+    pub(super) fn ask_pane(&mut self, tasks: &mut Vec<Task>) {
         let is_object = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Object(_)));
         match self.selected_place().filter(|_| self.size.0 > MIN_PANE_COLUMNS && !is_object) {
             None => self.pane = None,
             Some(place) if self.pane.as_ref().is_none_or(|pane| pane.node != place.node) => {
                 self.pane = Some(SidePane { node: place.node, listing: None });
-                asks.push(Task::FillPane(place));
+                tasks.push(Task::FillPane(place));
             }
             Some(_) => {}
         }
     }
 
     /// Asks for the texts of the objects on the screen, and for the names of the references by which they are held.
-    pub(super) fn ask_texts(&mut self, asks: &mut Vec<Task>) {
+    pub(super) fn ask_texts(&mut self, tasks: &mut Vec<Task>) {
         let Some(has_values) = self.browser.map(|browser| browser.has_values()) else { return };
         let Some(frame) = self.frame() else { return };
         let Some(listing) = &frame.listing else { return };
         let holder = frame.view.holder();
         let places = frame.top..frame.top + self.lines_of_rows();
         let seen: Vec<NodeId> = places.filter_map(|at| listing.node(frame.rows.get(at)?)).collect();
-        let values = if has_values { self.texts.ask(&seen) } else { Vec::new() };
-        asks.extend((!values.is_empty()).then_some(Task::ReadTexts(TextKind::Value, values)));
+        let values = if has_values { self.value_texts.ask(&seen) } else { Vec::new() };
+        tasks.extend((!values.is_empty()).then_some(Task::ReadTexts(TextKind::Value, values)));
         if let Some(holder) = holder {
-            let held = self.references.ask(&seen);
-            asks.extend((!held.is_empty()).then_some(Task::ReadTexts(TextKind::ReferenceFrom(holder), held)));
+            let held = self.reference_names.ask(&seen);
+            tasks.extend((!held.is_empty()).then_some(Task::ReadTexts(TextKind::ReferenceFrom(holder), held)));
         }
     }
 
@@ -385,6 +385,6 @@ impl BrowserState {
     /// Rows that were drawn last, or that there is room for before that.
     pub(super) fn rows_on_page(&self) -> usize {
         let lines = self.lines_of_rows();
-        self.frame().map(|frame| frame.drawn).filter(|drawn| *drawn > 0).map_or(lines, |drawn| drawn.min(lines))
+        self.frame().map(|frame| frame.drawn_rows).filter(|drawn| *drawn > 0).map_or(lines, |drawn| drawn.min(lines))
     }
 }

@@ -73,7 +73,7 @@ pub(super) enum TaskResult {
 }
 
 impl Task {
-    fn worker(&self) -> &'static str {
+    fn worker_name(&self) -> &'static str {
         match self {
             Task::MakeList(_, view, _) if view.is_slow() => "slow",
             Task::MakeList(..) => "lists",
@@ -85,7 +85,7 @@ impl Task {
 
     /// The question that a newer one of the same makes void: of several lists the last is wanted, of several orders of one
     /// list too, and what the last page says.
-    fn question(&self) -> Option<(Discriminant<Task>, ListId)> {
+    fn question_key(&self) -> Option<(Discriminant<Task>, ListId)> {
         let list = match self {
             Task::ArrangeRows(id, ..) => *id,
             Task::ReadTexts(TextKind::ReferenceFrom(_), _) => 1,
@@ -96,51 +96,51 @@ impl Task {
     }
 }
 
-pub(super) struct BrowserWorkers([(&'static str, Sender<Task>); 5]);
+pub(super) struct WorkerQueues([(&'static str, Sender<Task>); 5]);
 
-impl BrowserWorkers {
+impl WorkerQueues {
     /// Starts them; each is like this one.
-    pub(super) fn start(worker: &Worker) -> Self {
-        BrowserWorkers(["quick", "pane", "lists", "slow", "jobs"].map(|name| {
-            let (asks, queue) = channel();
+    pub(super) fn start(worker: &BrowserWorker) -> Self {
+        WorkerQueues(["quick", "pane", "lists", "slow", "jobs"].map(|name| {
+            let (tasks, queue) = channel();
             let worker = worker.clone();
             // Without a thread questions stay unanswered, and `q` ends the program all the same.
             _ = std::thread::Builder::new().name(name.into()).spawn(move || worker.run(&queue));
-            (name, asks)
+            (name, tasks)
         }))
     }
 
     /// Hands a question to the worker for it.
     pub(super) fn ask(&self, ask: &Task) {
-        let own = self.0.iter().filter(|(name, _)| *name == ask.worker());
+        let own = self.0.iter().filter(|(name, _)| *name == ask.worker_name());
         // A worker that is gone has said why.
-        own.for_each(|(_, asks)| _ = asks.send(ask.clone()));
+        own.for_each(|(_, tasks)| _ = tasks.send(ask.clone()));
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Worker {
+pub(super) struct BrowserWorker {
     dumps: BrowsedDumps,
     write_index: Option<WriteIndex>,
     answer: Arc<dyn Fn(TaskResult) + Send + Sync>,
     heaps: Arc<lists::HeapTrees>,
 }
 
-impl Worker {
+impl BrowserWorker {
     /// A worker that calls `answer`.
     pub(super) fn new(
         dumps: BrowsedDumps,
         write_index: Option<WriteIndex>,
         answer: impl Fn(TaskResult) + Send + Sync + 'static,
     ) -> Self {
-        Worker { dumps, write_index, answer: Arc::new(answer), heaps: Arc::default() }
+        BrowserWorker { dumps, write_index, answer: Arc::new(answer), heaps: Arc::default() }
     }
 
     fn run(&self, queue: &Receiver<Task>) {
         while let Ok(first) = queue.recv() {
-            let mut asks: Vec<Task> = std::iter::once(first).chain(queue.try_iter()).collect();
-            self.drop_older(&mut asks);
-            for ask in asks {
+            let mut tasks: Vec<Task> = std::iter::once(first).chain(queue.try_iter()).collect();
+            self.drop_superseded(&mut tasks);
+            for ask in tasks {
                 let id = match &ask {
                     Task::MakeList(id, ..) => Some(*id),
                     _ => None,
@@ -159,11 +159,11 @@ impl Worker {
     }
 
     /// Drops the questions that a newer one makes void.
-    pub(super) fn drop_older(&self, asks: &mut Vec<Task>) {
+    pub(super) fn drop_superseded(&self, tasks: &mut Vec<Task>) {
         let mut newer = HashSet::new();
         let mut is_newest: Vec<bool> =
-            asks.iter().rev().map(|ask| ask.question().is_none_or(|question| newer.insert(question))).collect();
-        asks.retain_mut(|ask| {
+            tasks.iter().rev().map(|ask| ask.question_key().is_none_or(|question| newer.insert(question))).collect();
+        tasks.retain_mut(|ask| {
             let is_newest = is_newest.pop().unwrap_or(true);
             match ask {
                 Task::MakeList(id, ..) if !is_newest => (self.answer)(TaskResult::Superseded(*id)),

@@ -12,11 +12,11 @@ use super::cells::{Rect, ScreenBuffer, ScreenCell};
 use super::draw::draw;
 use super::input_events::{KeyPress, Mouse};
 use super::list::RowTarget;
+use super::load_progress::ReadProgress;
 use super::setup::{BrowsedDumps, ScreenLook};
 use super::state::{BrowserMessage, BrowserState};
-use super::tasks::{Task, TaskResult, Worker};
+use super::tasks::{BrowserWorker, Task, TaskResult};
 use super::view::{BrowserView, CommandContext, Tab};
-use super::watch::ReadProgress;
 use crate::dump::Phase;
 
 const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"];
@@ -30,7 +30,7 @@ const COLORS: ScreenLook = ScreenLook { color: true, ascii: false };
 /// A browser whose workers answer at once.
 struct Driver {
     state: BrowserState,
-    worker: Worker,
+    worker: BrowserWorker,
     answers: Arc<Mutex<Vec<TaskResult>>>,
     copied: Vec<String>,
     is_over: bool,
@@ -44,7 +44,7 @@ impl Driver {
         let dumps = BrowsedDumps { new: dumps.next().unwrap(), old: dumps.next() };
         let answers: Arc<Mutex<Vec<TaskResult>>> = Arc::default();
         let kept = Arc::clone(&answers);
-        let worker = Worker::new(dumps, None, move |answer| kept.lock().unwrap().push(answer));
+        let worker = BrowserWorker::new(dumps, None, move |answer| kept.lock().unwrap().push(answer));
         let state = BrowserState::new(CommandContext::new(paths, Vec::new()), look, (None, None), size);
         let mut driver = Driver { state, worker, answers, copied: Vec::new(), is_over: false };
         driver.msg(BrowserMessage::Opened(dumps));
@@ -186,13 +186,13 @@ fn names_are_whole_at_every_width() {
             let screen = driver.keys(script).screen();
             let frame = driver.state.frame().unwrap();
             let text = squeezed(&screen);
-            for at in frame.top..(frame.top + frame.drawn).min(frame.rows.len) {
+            for at in frame.top..(frame.top + frame.drawn_rows).min(frame.rows.len) {
                 let row = frame.row(at, driver.state.browser.as_ref()).unwrap();
                 let reference = driver
                     .state
                     .frame()
                     .and_then(|frame| frame.view.holder().and(frame.listing.as_ref()?.node(frame.rows.get(at)?)));
-                let reference = reference.and_then(|node| driver.state.references.of(node)).unwrap_or_default();
+                let reference = reference.and_then(|node| driver.state.reference_names.of(node)).unwrap_or_default();
                 seen += usize::from(!reference.is_empty() && reference != "…");
                 for name in [row.reference.as_str(), reference, row.name.as_str()] {
                     let least = crate::names::fit_name(name, 0);
@@ -311,10 +311,10 @@ fn waiting_is_shown() {
     assert!(matches!(state.update(BrowserMessage::Key(KeyPress::Char('q')))[..], [Task::Quit]));
     // The first questions: the tree alone; the list that needs it waits, types do not.
     let dump: &'static crate::OpenDump = Box::leak(Box::new(crate::open(GAME[0]).unwrap()));
-    let asks = state.update(BrowserMessage::Opened(BrowsedDumps { new: dump, old: None }));
-    assert!(matches!(asks[..], [Task::ComputeDominators]), "{asks:?}");
-    let asks = state.update(BrowserMessage::Key(KeyPress::Char('2')));
-    assert!(matches!(asks[..], [Task::MakeList(_, BrowserView::Types(None), _)]), "{asks:?}");
+    let tasks = state.update(BrowserMessage::Opened(BrowsedDumps { new: dump, old: None }));
+    assert!(matches!(tasks[..], [Task::ComputeDominators]), "{tasks:?}");
+    let tasks = state.update(BrowserMessage::Key(KeyPress::Char('2')));
+    assert!(matches!(tasks[..], [Task::MakeList(_, BrowserView::Types(None), _)]), "{tasks:?}");
 }
 
 #[test]
@@ -425,12 +425,12 @@ fn rows_on_their_way_are_not_written() {
     let file = folder.path().join("rows.csv");
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     // The order is asked for, and has not come.
-    let asks = game.state.update(BrowserMessage::Key(KeyPress::Char('S')));
-    assert!(matches!(asks[..], [Task::ArrangeRows(..)]), "{asks:?}");
+    let tasks = game.state.update(BrowserMessage::Key(KeyPress::Char('S')));
+    assert!(matches!(tasks[..], [Task::ArrangeRows(..)]), "{tasks:?}");
     let name = format!("x {} Enter", file.display());
     game.keys(&name);
     assert!(game.screen().contains("nothing is written") && !file.exists());
-    asks.into_iter().for_each(|ask| game.worker.answer(ask));
+    tasks.into_iter().for_each(|ask| game.worker.answer(ask));
     let answers = std::mem::take(&mut *game.answers.lock().unwrap());
     answers.into_iter().for_each(|answer| game.msg(BrowserMessage::Answer(answer)));
     game.keys(&name);

@@ -259,7 +259,7 @@ impl CommandContext {
     }
 
     /// Growth of these comes with retained bytes.
-    pub(super) fn retained_growth(&self, by: DiffBy) -> bool {
+    pub(super) fn growth_has_retained(&self, by: DiffBy) -> bool {
         self.has_references && matches!(by, DiffBy::Groups(_))
     }
 

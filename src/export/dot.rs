@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::RootsByNode;
@@ -24,7 +24,7 @@ pub struct DotOptions {
     /// Its section, by name or number from 1, where several have an object of this id.
     pub section: Option<String>,
     /// Draw what the object retains, in place of what it refers to and what refers to it.
-    pub retained: bool,
+    pub draws_retained: bool,
     /// References away from the object, or levels below it in the dominator tree.
     pub depth: u32,
     /// Objects at most.
@@ -34,7 +34,7 @@ pub struct DotOptions {
 impl DotOptions {
     /// Two references around an object, 100 objects at most.
     pub fn around(object: ObjectId) -> Self {
-        DotOptions { object, section: None, retained: false, depth: 2, max_objects: 100 }
+        DotOptions { object, section: None, draws_retained: false, depth: 2, max_objects: 100 }
     }
 }
 
@@ -46,14 +46,14 @@ impl DotOptions {
 /// asked for, when there is not the memory, or when `out` cannot be written to.
 pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    check_index(dump)?;
+    verify_index_file(dump)?;
     let node = options.object.find(graph, &ScopeOptions::of_section(options.section.as_deref()))?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    if options.retained && dominators.number_of(node).is_none() {
+    if options.draws_retained && dominators.number_of(node).is_none() {
         return Err(AnswerError::Unreachable(graph.display_id(node)).into());
     }
-    let nodes = match options.retained {
+    let nodes = match options.draws_retained {
         true => nearest_objects(graph, node, options, dominated_largest_first(dominators, retained)),
         false => nearest_objects(graph, node, options, |node| {
             graph.strong_references(node).iter().chain(graph.strong_referrers(node)).copied().collect()

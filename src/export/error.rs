@@ -37,7 +37,7 @@ impl<E: Into<AnswerError>> From<E> for ExportError {
 
 /// Checks the index that a dump came from, all of it: exports are written while they are computed. Error: when it is
 /// damaged.
-pub(super) fn check_index(dump: &OpenDump) -> Result<(), ExportError> {
+pub(super) fn verify_index_file(dump: &OpenDump) -> Result<(), ExportError> {
     dump.verify_index();
     let damage = dump.index_check().and_then(|check| check.damage());
     damage.map_or(Ok(()), |why| Err(ExportError::DamagedIndex(why)))

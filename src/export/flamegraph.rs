@@ -19,12 +19,12 @@ use crate::units::format_bytes;
 pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
     let mut lines = BoundedWriter(Vec::new());
     let paths = TypePaths::new(dump, options)?;
-    if paths.is_of_nothing {
+    if paths.filter_matches_nothing {
         return Ok(false);
     }
     paths.write(&mut lines).map_err(|_| ExportError::FlamegraphTooLarge)?;
     let mut drawing = inferno::flamegraph::Options::default();
-    drawing.title = title(dump, paths.whole);
+    drawing.title = title(dump, paths.total_bytes);
     drawing.subtitle = Some("Width: bytes retained. Orange: types of the program, blue: of its libraries.".into());
     let mut colors = colors_of(dump, paths.names());
     drawing.palette_map = Some(&mut colors);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::io::{self, Write};
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
@@ -47,10 +47,10 @@ impl Default for FoldedOptions {
 /// not the memory, or when `out` cannot be written to.
 pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
     let paths = TypePaths::new(dump, options)?;
-    if !paths.is_of_nothing {
+    if !paths.filter_matches_nothing {
         paths.write(out)?;
     }
-    Ok(!paths.is_of_nothing)
+    Ok(!paths.filter_matches_nothing)
 }
 
 /// The merged tree that is written.
@@ -58,16 +58,16 @@ pub(super) struct TypePaths<'d> {
     graph: &'d HeapGraph,
     tree: TypeTree,
     /// Bytes of all paths together.
-    pub(super) whole: u64,
+    pub(super) total_bytes: u64,
     min_bytes: u64,
     /// An expression is given that nothing fulfils.
-    pub(super) is_of_nothing: bool,
+    pub(super) filter_matches_nothing: bool,
 }
 
 impl<'d> TypePaths<'d> {
     pub(super) fn new(dump: &'d OpenDump, options: &FoldedOptions) -> Result<Self, ExportError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        check_index(dump)?;
+        verify_index_file(dump)?;
         let filter = options.filter.clone();
         let scope = ScopeOptions { filter, ..ScopeOptions::of_section(options.section.as_deref()) };
         let object = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
@@ -89,8 +89,14 @@ impl<'d> TypePaths<'d> {
             let own = tree.places.iter().map(|place| place.shallow_bytes);
             whole = own.fold(0, u64::saturating_add);
         }
-        let is_of_nothing = chosen.is_some() && tree.places.iter().all(|place| place.objects == 0);
-        Ok(TypePaths { graph, tree, whole, min_bytes: options.min_size.at_least(whole), is_of_nothing })
+        let filter_matches_nothing = chosen.is_some() && tree.places.iter().all(|place| place.objects == 0);
+        Ok(TypePaths {
+            graph,
+            tree,
+            total_bytes: whole,
+            min_bytes: options.min_size.at_least(whole),
+            filter_matches_nothing,
+        })
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -115,7 +121,8 @@ impl<'d> TypePaths<'d> {
             }
         }
         let names = frame_names(self.graph, tree);
-        let smaller = (rest > 0).then(|| FoldedPart { name: "<smaller>", end: format!(" {rest}"), places: Vec::new() });
+        let smaller =
+            (rest > 0).then(|| FoldedPart { name: "<smaller>", suffix: format!(" {rest}"), places: Vec::new() });
         let mut path = String::new();
         let mut open = vec![(parts_of(&names, tree, &own, &tops, smaller), 0)];
         while let Some((parts, length)) = open.last_mut() {
@@ -125,7 +132,7 @@ impl<'d> TypePaths<'d> {
             };
             path.truncate(*length);
             if part.places.is_empty() {
-                writeln!(out, "{path}{}{}", part.name, part.end)?;
+                writeln!(out, "{path}{}{}", part.name, part.suffix)?;
                 continue;
             }
             path.push_str(part.name);
@@ -141,14 +148,14 @@ impl<'d> TypePaths<'d> {
 struct FoldedPart<'n> {
     name: &'n str,
     /// Behind the name: a blank and the bytes, or the semicolon before the next name.
-    end: String,
+    suffix: String,
     /// The places that go on; none of a line.
     places: Vec<usize>,
 }
 
 impl FoldedPart<'_> {
     fn compare(&self, other: &Self) -> Ordering {
-        self.name.bytes().chain(self.end.bytes()).cmp(other.name.bytes().chain(other.end.bytes()))
+        self.name.bytes().chain(self.suffix.bytes()).cmp(other.name.bytes().chain(other.suffix.bytes()))
     }
 }
 
@@ -164,9 +171,9 @@ fn parts_of<'n>(
     for &place in places {
         let name = names[tree.places[place].type_id.index()].as_str();
         if own[place] > 0 {
-            parts.push(FoldedPart { name, end: format!(" {}", own[place]), places: Vec::new() });
+            parts.push(FoldedPart { name, suffix: format!(" {}", own[place]), places: Vec::new() });
         }
-        parts.push(FoldedPart { name, end: ";".into(), places: vec![place] });
+        parts.push(FoldedPart { name, suffix: ";".into(), places: vec![place] });
     }
     sort::by(&mut parts, &FoldedPart::compare);
     // Places of one name are one.
@@ -219,7 +226,7 @@ mod tests {
             objects: 1,
             shallow_bytes: bytes,
             retained_bytes: 100,
-            levels: 1,
+            chain_objects: 1,
         }
     }
 
@@ -236,9 +243,15 @@ mod tests {
             place(1, Some(5), 1),
         ];
         let mut out = Vec::new();
-        TypePaths { whole: 0, graph: &graph, tree: TypeTree { places }, min_bytes: 0, is_of_nothing: false }
-            .write(&mut out)
-            .unwrap();
+        TypePaths {
+            total_bytes: 0,
+            graph: &graph,
+            tree: TypeTree { places },
+            min_bytes: 0,
+            filter_matches_nothing: false,
+        }
+        .write(&mut out)
+        .unwrap();
         let text = String::from_utf8(out).unwrap();
         let mut sorted: Vec<&str> = text.lines().collect();
         sorted.sort_unstable();

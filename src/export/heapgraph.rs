@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
@@ -38,7 +38,7 @@ const MAX_EXACT_NUMBER: u64 = 1 << 53;
 /// When the dump holds no objects, its index is damaged, or `out` cannot be written to.
 pub fn write_heapgraph(dump: &OpenDump, options: &HeapgraphOptions, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    check_index(dump)?;
+    verify_index_file(dump)?;
     let details = dump.details().filter(|_| options.with_names);
     HeapgraphWriter { dump, graph, details, soft: graph.soft_references().unwrap_or(&[]) }.write(out)?;
     Ok(())
@@ -202,7 +202,7 @@ fn write_line(out: &mut dyn Write, record: &impl Serialize) -> io::Result<()> {
 }
 
 /// By thread: objects that it refers to because they lie on its stack, with how often.
-type Stacks = FxHashMap<NodeId, FxHashMap<NodeId, usize>>;
+type StackReferences = FxHashMap<NodeId, FxHashMap<NodeId, usize>>;
 
 struct HeapgraphWriter<'d> {
     dump: &'d OpenDump,
@@ -384,8 +384,8 @@ impl HeapgraphWriter<'_> {
     }
 
     /// By thread: how often it refers to what lies on its stack. Readers add these references anew.
-    fn references_of_threads(&self) -> Stacks {
-        let mut stacks = Stacks::default();
+    fn references_of_threads(&self) -> StackReferences {
+        let mut stacks = StackReferences::default();
         for root in self.graph.roots().iter().filter(|root| root.is_through_thread && !root.excluded) {
             let thread = root.thread.and_then(|thread| self.graph.threads()[thread.index()].node);
             if let Some(thread) = thread {
@@ -396,7 +396,7 @@ impl HeapgraphWriter<'_> {
     }
 
     /// The references that an object lists itself: without its class, and of a thread without what lies on its stack.
-    fn listed_references(&self, node: NodeId, stacks: &Stacks, targets: &mut Vec<Reference>) {
+    fn listed_references(&self, node: NodeId, stacks: &StackReferences, targets: &mut Vec<Reference>) {
         targets.clear();
         targets.extend(self.graph.references(node));
         let types = self.graph.types();
@@ -421,7 +421,7 @@ impl HeapgraphWriter<'_> {
     fn write_objects(
         &self,
         section: SectionId,
-        stacks: &Stacks,
+        stacks: &StackReferences,
         collections: Option<&NamedGroups>,
         kinds: Option<&dyn ReferenceKinds>,
         out: &mut dyn Write,
@@ -458,10 +458,10 @@ impl HeapgraphWriter<'_> {
                 if let Some(details) = self.details {
                     push_names(&mut line, graph, details, node, targets.len());
                     if let Some(kinds) = &kinds {
-                        push_text(&mut line, "function", details.function(graph, node).ok().flatten());
+                        push_text(&mut line, "function", details.function_name(graph, node).ok().flatten());
                         push_text(&mut line, "variables_of", details.function_of_variables(graph, node).ok().flatten());
                         push_text(&mut line, "script", kinds.script(node));
-                        if let Ok(Some(place)) = details.place(graph, node) {
+                        if let Ok(Some(place)) = details.source_place(graph, node) {
                             let numbers = [place.script, place.line, place.column];
                             push_list(&mut line, "place", numbers.into_iter(), |line, number| {
                                 push_number(line, number.into())
@@ -471,7 +471,7 @@ impl HeapgraphWriter<'_> {
                     if let Some(Some(ShownValue::Text(text))) = texts.next() {
                         push_text(&mut line, "text", Some(text.text));
                     }
-                    let stack = details.stack(graph, node).ok().flatten();
+                    let stack = details.allocation_stack(graph, node).ok().flatten();
                     push_text(&mut line, "at", stack.and_then(|stack| stack.into_iter().next()));
                 }
                 if let Some((names, of_node)) = &collections

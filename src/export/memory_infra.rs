@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use crate::analysis::cutoff::{ChosenEntry, Cutoff, select_entries};
@@ -29,7 +29,7 @@ pub struct MemoryInfraOptions {
     /// Levels of backtraces; what is deeper counts for the last. Default: 64 of objects, else all.
     pub depth: Option<u32>,
     /// The rule by which entries are too small. Default: objects below 1 KiB, as in Chromium; of allocation totals none.
-    pub rule: Option<Cutoff>,
+    pub cutoff: Option<Cutoff>,
 }
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
@@ -50,12 +50,12 @@ pub fn write_memory_infra(
     options: &MemoryInfraOptions,
     out: &mut dyn Write,
 ) -> Result<Option<FullerDump>, ExportError> {
-    check_index(dump)?;
+    verify_index_file(dump)?;
     match dump.content() {
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, &options.heaps, options.depth)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
-            let rule = options.rule.unwrap_or(Cutoff::BelowBytes(MIN_BYTES_OF_OBJECTS));
+            let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(MIN_BYTES_OF_OBJECTS));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
@@ -64,7 +64,7 @@ pub fn write_memory_infra(
             let chosen = options.heaps.choose(allocations)?;
             let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
             dump.check_rows(rows as u64, BYTES_PER_ROW)?;
-            let rule = options.rule.unwrap_or(Cutoff::KeepEverything);
+            let rule = options.cutoff.unwrap_or(Cutoff::KeepEverything);
             let trace = HeapTrace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(chosen.fuller_dump)
@@ -104,14 +104,14 @@ impl<'a> HeapTrace<'a> {
         let mut processes: Vec<TraceProcess<'a>> = Vec::new();
         let mut first = true;
         for &heap in self.heaps {
-            let totals = AllocationTotals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
+            let totals = AllocationTotals::compute(heap, &TotalsOptions { depth, by_type: true, is_wanted: None });
             if totals.pairs_left_out > 0 {
                 return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
             }
-            let at = match processes.iter().position(|process| process.is(heap)) {
+            let at = match processes.iter().position(|process| process.is_of(heap)) {
                 Some(at) => at,
                 None => {
-                    let pid = free_pid(&processes, self.heaps, heap);
+                    let pid = unused_pid(&processes, self.heaps, heap);
                     processes.push(TraceProcess::new(heap, pid));
                     processes.len() - 1
                 }
@@ -183,7 +183,7 @@ fn write_heap(
 }
 
 /// The process's own number, or another where several processes have that one.
-fn free_pid(known: &[TraceProcess<'_>], heaps: &[&AllocationHeap], heap: &AllocationHeap) -> i64 {
+fn unused_pid(known: &[TraceProcess<'_>], heaps: &[&AllocationHeap], heap: &AllocationHeap) -> i64 {
     if !known.iter().any(|process| process.pid == heap.pid) {
         return heap.pid;
     }
@@ -215,7 +215,7 @@ impl<'a> TraceProcess<'a> {
         }
     }
 
-    fn is(&self, heap: &AllocationHeap) -> bool {
+    fn is_of(&self, heap: &AllocationHeap) -> bool {
         (self.heap.pid, self.heap.part, &self.heap.process) == (heap.pid, heap.part, &heap.process)
     }
 
@@ -250,7 +250,7 @@ impl<'a> TraceProcess<'a> {
             id = Some(self.frame_id(id, Some(heap.frames[frame as usize].name)));
             ids[frame as usize] = id;
         }
-        if entry.exclusive {
+        if entry.is_exclusive {
             id = Some(self.frame_id(id, None));
         }
         id.map_or(String::new(), |id| id.to_string())

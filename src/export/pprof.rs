@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
 
 use super::ExportError;
-use super::error::check_index;
+use super::error::verify_index_file;
 use super::memory_infra::{BYTES_PER_ROW, heap_of_objects};
 use crate::allocations::{AllocationHeap, Counting, NameId, Names};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
@@ -38,7 +38,7 @@ pub fn write_pprof(
     options: &PprofOptions,
     out: &mut dyn Write,
 ) -> Result<Option<FullerDump>, ExportError> {
-    check_index(dump)?;
+    verify_index_file(dump)?;
     let depth = options.depth.map_or(usize::MAX, |depth| depth as usize);
     match dump.content() {
         Content::Objects(graph) => {
@@ -113,12 +113,12 @@ fn own_amounts(heap: &AllocationHeap) -> Vec<Own> {
         });
         return own.collect();
     }
-    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, wanted: None });
+    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None });
     let own = (0..heap.frames.len() as u32).map(|frame| {
-        let whole = totals.at(frame);
+        let whole = totals.total_at(frame);
         let start = Own { frame, type_name: None, bytes: whole.bytes, allocations: whole.allocations.unwrap_or(0) };
         totals.callees(frame).iter().fold(start, |own, &callee| {
-            let below = totals.at(callee);
+            let below = totals.total_at(callee);
             let allocations = own.allocations.saturating_sub(below.allocations.unwrap_or(0));
             Own { bytes: own.bytes.saturating_sub(below.bytes), allocations, ..own }
         })
@@ -175,7 +175,7 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
             while at != 0 {
                 let frame = &heap.frames[at as usize];
                 // What a caller allocated itself is no function.
-                if !frame.is_self {
+                if !frame.is_self_cost {
                     stack.push(self.frame(frame.name));
                 }
                 at = frame.parent;

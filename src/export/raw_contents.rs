@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::error::{ExportError, check_index};
+use super::error::{ExportError, verify_index_file};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::{NoValues, OpenDump};
 
@@ -19,13 +19,13 @@ pub fn write_raw_contents(
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = object.find(graph, scope)?;
     let details = dump.values().map_err(AnswerError::NoValues)?;
-    check_index(dump)?;
+    verify_index_file(dump)?;
     let mut written = Ok(());
     let mut take = |bytes: &[u8]| {
         written = out.write_all(bytes);
         written.is_ok()
     };
-    let is_whole = details.whole(graph, node, &mut take);
+    let is_whole = details.visit_whole_content(graph, node, &mut take);
     written?;
     let is_whole = is_whole.map_err(|error| AnswerError::NoValues(NoValues::Unreadable(error.to_string())))?;
     Ok(is_whole.ok_or_else(|| AnswerError::NotText(graph.display_id(node)))?)

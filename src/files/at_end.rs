@@ -171,7 +171,7 @@ pub struct AtEnd {
 impl AtEnd {
     /// Does something that the action will put right. Where actions are being run already, nothing is done, and this never
     /// returns: not for use in an action. `act` is to be short, and must neither make nor drop another of these.
-    pub fn before<T>(&self, act: impl FnOnce() -> T) -> T {
+    pub fn run_unless_ending<T>(&self, act: impl FnOnce() -> T) -> T {
         let state = self.actions.lock();
         if state.is_ending {
             drop(state);
@@ -214,7 +214,7 @@ mod tests {
         AtEnd::new(action(&runs)).expect("signals").forget();
         assert_eq!(runs.load(Ordering::SeqCst), 1);
         let (made, at_end) = AtEnd::make(|| Ok(7), action(&runs)).expect("signals");
-        assert_eq!((made, at_end.before(|| 8)), (7, 8));
+        assert_eq!((made, at_end.run_unless_ending(|| 8)), (7, 8));
         drop(at_end);
         assert_eq!(runs.load(Ordering::SeqCst), 2);
         AtEnd::make(|| Err::<(), _>(io::ErrorKind::NotFound.into()), action(&runs)).expect_err("nothing is made");
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((there.load(Ordering::SeqCst), undone.load(Ordering::SeqCst)), (0, 1));
         let (say, hear) = channel::<&str>();
         let other = say.clone();
-        std::thread::spawn(move || at_end.before(|| say.send("done")));
+        std::thread::spawn(move || at_end.run_unless_ending(|| say.send("done")));
         std::thread::spawn(move || actions.make(ActionKind::Other, || Ok(other.send("made")), || {}));
         hear.recv_timeout(Duration::from_millis(50)).expect_err("nothing");
     }

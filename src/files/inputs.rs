@@ -71,13 +71,13 @@ impl Inputs {
         }
     }
 
-    fn add_facts(&mut self, name: &str, facts: Option<Facts>, mode: impl Fn(&Metadata) -> u32) {
+    fn add_facts(&mut self, name: &str, facts: Option<FileFacts>, mode: impl Fn(&Metadata) -> u32) {
         if let Some((facts, Some(identity))) = facts.filter(|(facts, _)| facts.is_file()) {
             self.files.push(InputFile { name: name.to_string(), identity, mode: mode(&facts) });
         }
     }
 
-    pub(super) fn name_of(&self, (facts, identity): &Facts) -> Option<&str> {
+    pub(super) fn name_of(&self, (facts, identity): &FileFacts) -> Option<&str> {
         let identity = identity.as_ref().filter(|_| facts.is_file())?;
         self.files.iter().find(|input| input.identity == *identity).map(|input| input.name.as_str())
     }
@@ -95,10 +95,10 @@ impl Default for Inputs {
 }
 
 /// Metadata of a file, and its identity, where it has one.
-pub(super) type Facts = (Metadata, Option<Identity>);
+pub(super) type FileFacts = (Metadata, Option<Identity>);
 
 /// The same of the file behind standard input or output.
-pub(super) fn standard_facts(file: Option<File>) -> Option<Facts> {
+pub(super) fn standard_facts(file: Option<File>) -> Option<FileFacts> {
     let file = file?;
     Some((file.metadata().ok()?, identity_of(&file)))
 }

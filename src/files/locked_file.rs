@@ -12,7 +12,7 @@ use super::unfinished::Unfinished;
 const MAX_TRIES: usize = 8;
 
 /// A new file of this name, which no other run takes until it is closed.
-pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(File, Unfinished)> {
+pub(super) fn create_locked(folder: &Path, name: &str, mode: u32) -> io::Result<(File, Unfinished)> {
     let path = folder.join(name);
     let mut builder = tempfile::Builder::new();
     builder.prefix(name).suffix("").rand_bytes(0);
@@ -78,12 +78,12 @@ mod tests {
         let mut out = target.begin_as(".a.tmp").expect("begun");
         out.write_all(b"whole").expect("written");
         assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
-        let settled = out.settle().expect("on the disk");
+        let settled = out.complete().expect("on the disk");
         assert!(!folder.path().join("a").exists());
         assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
-        settled.appear().expect("renamed");
+        settled.publish().expect("renamed");
         assert_eq!(std::fs::read(folder.path().join("a")).expect("there"), b"whole");
-        drop(target.begin_as(".a.tmp").expect("begun").settle().expect("on the disk"));
+        drop(target.begin_as(".a.tmp").expect("begun").complete().expect("on the disk"));
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
         std::fs::create_dir(folder.path().join(".a.tmp")).expect("made");
         assert_eq!(target.begin_as(".a.tmp").expect_err("a folder").kind(), io::ErrorKind::AlreadyExists);
@@ -112,11 +112,11 @@ mod tests {
                         held.fetch_add(1, Ordering::SeqCst);
                         let text = format!("{number} {round}");
                         out.write_all(text.as_bytes()).expect("written");
-                        let settled = out.settle().expect("on the disk");
+                        let settled = out.complete().expect("on the disk");
                         is_held.store(false, Ordering::SeqCst);
                         match round % 3 {
                             0 => drop(settled),
-                            _ => settled.appear().expect("renamed"),
+                            _ => settled.publish().expect("renamed"),
                         }
                     }
                 });

@@ -25,9 +25,9 @@ pub use inputs::{Inputs, open, refuse_links};
 #[cfg(feature = "parquet")]
 pub(crate) use locked_file::remove_leftover;
 pub use many_files::for_each_file;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) use output::RawOutput;
 pub use output::{CompleteOutput, LazyOutput, Output, free_temporary_bytes, nameless_file};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use output::{RawOutput, nameless_file_in};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};
@@ -38,4 +38,4 @@ pub use target::{Target, TargetError};
 pub(crate) use unfinished::end_program;
 #[cfg(feature = "parquet")]
 pub(crate) use unfinished::{create_folders, remove_empty_folders};
-pub use unfinished::{give_way_to_signals, remove_unfinished, watch_signals};
+pub use unfinished::{remove_unfinished, wait_if_signalled, watch_signals};

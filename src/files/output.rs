@@ -76,7 +76,7 @@ impl Target {
             TargetPlace::StandardOutput => (RawOutput::StandardOutput(io::stdout()), None),
             TargetPlace::Stream(path) => (RawOutput::File(open_stream(path)?), None),
             TargetPlace::File(path) => {
-                let (file, unfinished) = file_beside(path, self.mode)?;
+                let (file, unfinished) = create_beside(path, self.mode)?;
                 (RawOutput::File(file), Some((unfinished, path.clone())))
             }
         };
@@ -88,7 +88,7 @@ impl Target {
     /// is no file, and when another run is at work under that name.
     pub fn begin_as(&self, name: &str) -> io::Result<Output> {
         let TargetPlace::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
-        let (file, unfinished) = locked_file::file_named(folder_of(path), name, self.mode)?;
+        let (file, unfinished) = locked_file::create_locked(folder_of(path), name, self.mode)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, RawOutput::File(file));
         Ok(Output { out, unfinished: Some((unfinished, path.clone())) })
     }
@@ -108,12 +108,12 @@ impl Output {
     /// Everything is written: a file is brought to the disk and gets its name. Error: those of the file system; what
     /// was there before is still there then.
     pub fn finish(self) -> io::Result<()> {
-        self.settle()?.appear()
+        self.complete()?.publish()
     }
 
     /// Everything is written: a file is brought to the disk. It gets its name when it is told to. Error: those of the
     /// file system.
-    pub fn settle(mut self) -> io::Result<CompleteOutput> {
+    pub fn complete(mut self) -> io::Result<CompleteOutput> {
         self.out.flush()?;
         if let (RawOutput::File(file), Some(_)) = (self.out.get_ref(), &self.unfinished) {
             file.sync_all()?;
@@ -133,7 +133,7 @@ pub struct CompleteOutput {
 impl CompleteOutput {
     /// Gives the file its name, in place of what has that name now. Error: those of the file system; what was there
     /// before is still there then.
-    pub fn appear(self) -> io::Result<()> {
+    pub fn publish(self) -> io::Result<()> {
         let CompleteOutput { unfinished: aside, out } = self;
         let Some((unfinished, path)) = aside else { return Ok(()) };
         unfinished.rename(&path)?;
@@ -196,7 +196,7 @@ impl<F: FnMut()> Write for LazyOutput<'_, F> {
 }
 
 /// A file beside `path`, to become it when it is whole.
-fn file_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
     let folder = folder_of(path);
     let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_CHARS).collect();
     let prefix = format!(".{name}.");
@@ -231,4 +231,10 @@ pub fn free_temporary_bytes() -> Option<u64> {
 /// when none can be made in the system's folder for such files.
 pub fn nameless_file() -> io::Result<File> {
     tempfile::tempfile()
+}
+
+/// The same in a folder.
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) fn nameless_file_in(folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(folder)
 }

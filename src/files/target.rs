@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::inputs::{Facts, Inputs, standard_facts};
+use super::inputs::{FileFacts, Inputs, standard_facts};
 use super::mode::MAX_OUTPUT_MODE;
 use super::system::{file_behind, identity_at, is_device, mode_of};
 
@@ -58,23 +58,23 @@ impl Target {
     /// Standard output, for `None`, `-` and its names in the file system; else the file of this name. Error: when it is
     /// one of the inputs, or cannot be a file.
     pub fn find(path: Option<&Path>, inputs: &Inputs) -> Result<Self, TargetError> {
-        Self::find_through(path, inputs, MAX_LINKS)
+        Self::find_following(path, inputs, MAX_LINKS)
     }
 
     /// The file of a name that the program chose: somebody else may have put something there, so links are not
     /// followed, and only a regular file is replaced. Error: as [`find`](Self::find), and when something else has the
     /// name.
-    pub fn find_own(path: &Path, inputs: &Inputs) -> Result<Self, TargetError> {
-        let target = Self::find_through(Some(path), inputs, 0)?;
+    pub fn find_without_links(path: &Path, inputs: &Inputs) -> Result<Self, TargetError> {
+        let target = Self::find_following(Some(path), inputs, 0)?;
         if matches!(target.place, TargetPlace::File(_)) { Ok(target) } else { Err(TargetError::NotRegularFile) }
     }
 
-    fn find_through(path: Option<&Path>, inputs: &Inputs, links: usize) -> Result<Self, TargetError> {
+    fn find_following(path: Option<&Path>, inputs: &Inputs, links: usize) -> Result<Self, TargetError> {
         let (place, facts) = match path.filter(|path| path.as_os_str() != "-") {
             Some(path) => resolve(path, links)?,
             None => (TargetPlace::StandardOutput, None),
         };
-        let facts: Option<Facts> = match &place {
+        let facts: Option<FileFacts> = match &place {
             TargetPlace::StandardOutput => standard_facts(file_behind(io::stdout())),
             TargetPlace::Stream(path) | TargetPlace::File(path) => facts.map(|facts| {
                 let identity = identity_at(path, &facts);

@@ -53,8 +53,8 @@ pub(crate) fn end_program(report: impl FnOnce(), code: i32) -> ! {
 
 /// Waits for the end if a signal has come that ends the program: an exit code of its own, or an output made of input
 /// that ended with the same signal, would be in the way.
-pub fn give_way_to_signals() {
-    signals::give_way();
+pub fn wait_if_signalled() {
+    signals::wait_if_signalled();
 }
 
 /// Begins to wait for signals that end the program, in a thread that has the rights of this one. Error: what the system
@@ -95,8 +95,8 @@ impl Unfinished {
     /// Gives it its name, in place of what has that name now.
     pub(super) fn rename(self, target: &Path) -> io::Result<()> {
         let Unfinished { path, removal } = self;
-        signals::give_way();
-        removal.before(|| system::rename(path, target))?;
+        signals::wait_if_signalled();
+        removal.run_unless_ending(|| system::rename(path, target))?;
         removal.forget();
         Ok(())
     }
@@ -109,7 +109,7 @@ mod signals {
         Ok(())
     }
 
-    pub(super) fn give_way() {}
+    pub(super) fn wait_if_signalled() {}
 }
 
 impl AtEnd {

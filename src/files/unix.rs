@@ -134,10 +134,10 @@ pub(super) mod signals {
     use crate::files::at_end::run_all;
 
     /// Set by the handler itself, before the thread that ends the program runs.
-    static HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    static SIGNAL_HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-    pub(in crate::files) fn give_way() {
-        while HAS_COME.load(Ordering::SeqCst) {
+    pub(in crate::files) fn wait_if_signalled() {
+        while SIGNAL_HAS_COME.load(Ordering::SeqCst) {
             std::thread::park();
         }
     }
@@ -160,7 +160,7 @@ pub(super) mod signals {
             std::process::abort();
         })?;
         for signal in wanted {
-            flag::register(signal, Arc::clone(&HAS_COME))?;
+            flag::register(signal, Arc::clone(&SIGNAL_HAS_COME))?;
         }
         *watched = true;
         Ok(())

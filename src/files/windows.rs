@@ -133,11 +133,11 @@ pub(super) mod signals {
 
     use crate::files::at_end::run_all;
 
-    static HAS_COME: AtomicBool = AtomicBool::new(false);
+    static SIGNAL_HAS_COME: AtomicBool = AtomicBool::new(false);
     static WATCHED: OnceLock<()> = OnceLock::new();
 
-    pub(in crate::files) fn give_way() {
-        while HAS_COME.load(Ordering::SeqCst) {
+    pub(in crate::files) fn wait_if_signalled() {
+        while SIGNAL_HAS_COME.load(Ordering::SeqCst) {
             std::thread::park();
         }
     }
@@ -148,14 +148,14 @@ pub(super) mod signals {
             return Ok(());
         }
         // SAFETY: the system calls the function in a thread of its own, in which all may be done that a thread may do.
-        match unsafe { SetConsoleCtrlHandler(Some(end), 1) } {
+        match unsafe { SetConsoleCtrlHandler(Some(console_control_handler), 1) } {
             0 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
     }
 
-    unsafe extern "system" fn end(_: u32) -> BOOL {
-        HAS_COME.store(true, Ordering::SeqCst);
+    unsafe extern "system" fn console_control_handler(_: u32) -> BOOL {
+        SIGNAL_HAS_COME.store(true, Ordering::SeqCst);
         run_all();
         // The code that the system's own handler gives.
         std::process::exit(STATUS_CONTROL_C_EXIT)

@@ -107,7 +107,7 @@ impl Binder<'_> {
             (FilterColumn::Module, predicate) => {
                 self.types(predicate, is_not, |type_id| self.graph.types().module(type_id))
             }
-            (FilterColumn::Domain, predicate) => self.domains(predicate, is_not),
+            (FilterColumn::Section, predicate) => self.domains(predicate, is_not),
             (FilterColumn::Generation, predicate) => self.generations(predicate, is_not),
             (FilterColumn::Class, predicate) => self.classes(predicate, is_not)?,
             (FilterColumn::Length, predicate) => self.lengths(predicate, is_not)?,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::dump::{MemoryError, NoValues, TreeError};
+use crate::dump::{DominatorError, MemoryError, NoValues};
 
 /// Characters of an expression that are shown before and behind the place of an error.
 const CHARACTERS_BEFORE_ERROR: usize = 50;
@@ -57,18 +57,18 @@ pub enum FilterProblem {
     #[error(transparent)]
     OutOfMemory(#[from] MemoryError),
     /// The dump broke off before its references, on which a column rests.
-    #[error("{}", TreeError::NoReferences)]
+    #[error("{}", DominatorError::NoReferences)]
     NoReferences,
     /// Fields are named, and the dump's values cannot be had.
     #[error(transparent)]
     NoValues(#[from] NoValues),
 }
 
-impl From<TreeError> for FilterProblem {
-    fn from(error: TreeError) -> Self {
+impl From<DominatorError> for FilterProblem {
+    fn from(error: DominatorError) -> Self {
         match error {
-            TreeError::Memory(error) => FilterProblem::OutOfMemory(error),
-            TreeError::NoReferences => FilterProblem::NoReferences,
+            DominatorError::Memory(error) => FilterProblem::OutOfMemory(error),
+            DominatorError::NoReferences => FilterProblem::NoReferences,
         }
     }
 }

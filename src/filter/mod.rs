@@ -89,7 +89,7 @@ impl Filter {
         };
         let mut bound = self.parts.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
         if needs.referrers {
-            dump.check_referrers()?;
+            dump.check_referrers_memory()?;
         }
         let tree = needs.tree.then(|| dump.dominators()).transpose()?;
         if needs.depths {

@@ -26,7 +26,7 @@ const WORK_BYTES_PER_ELEMENT: u64 = 48;
 
 impl GraphBuilder {
     /// The most that it takes to look for archived mirrors beside what it takes to resolve.
-    pub(super) fn archived_mirrors_bytes(&mut self, mirrors: Option<ArchivedMirrors>) -> u64 {
+    pub(super) fn archived_mirrors_work_bytes(&mut self, mirrors: Option<ArchivedMirrors>) -> u64 {
         if mirrors.is_none() {
             return 0;
         }

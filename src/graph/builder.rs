@@ -159,7 +159,7 @@ impl GraphBuilder {
         };
         let needed = self.memory_bytes() + needed;
         self.memory_share.hold(needed)?;
-        let for_mirrors = self.archived_mirrors_bytes(options.archived_mirrors);
+        let for_mirrors = self.archived_mirrors_work_bytes(options.archived_mirrors);
         self.memory_share.hold(needed + for_mirrors)
     }
 

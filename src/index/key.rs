@@ -11,7 +11,7 @@ use twox_hash::XxHash3_64;
 use crate::files::{self, hash_file};
 
 /// Bytes at both ends of the source that are compared.
-const END_BYTES: u64 = 1 << 16;
+const COMPARED_END_BYTES: u64 = 1 << 16;
 
 /// Identity of a source. O(1): a change that keeps length, time and both ends is seen by
 /// [`has_content_of`](Self::has_content_of) alone.
@@ -42,11 +42,11 @@ impl SourceKey {
             Err(before) => -(before.duration().as_nanos() as i128),
         });
         let mut end = Vec::new();
-        (&mut file).take(END_BYTES).read_to_end(&mut end)?;
+        (&mut file).take(COMPARED_END_BYTES).read_to_end(&mut end)?;
         let start_check = check_of(&end);
-        file.seek(SeekFrom::Start(facts.len().saturating_sub(END_BYTES)))?;
+        file.seek(SeekFrom::Start(facts.len().saturating_sub(COMPARED_END_BYTES)))?;
         end.clear();
-        file.take(END_BYTES).read_to_end(&mut end)?;
+        file.take(COMPARED_END_BYTES).read_to_end(&mut end)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(SourceKey {
             name,

@@ -51,7 +51,7 @@ pub(super) struct IndexHeader {
 }
 
 impl IndexHeader {
-    pub(super) fn checked(mut self) -> Self {
+    pub(super) fn with_check(mut self) -> Self {
         self.header_check = self.computed_check();
         self
     }

@@ -118,7 +118,7 @@ fn write_to<C: Serialize>(
         header_check: 0,
     };
     out.seek(SeekFrom::Start(0))?;
-    out.write_all(bytemuck::bytes_of(&header.checked()))?;
+    out.write_all(bytemuck::bytes_of(&header.with_check()))?;
     out.flush()?;
     Ok(header.file_bytes)
 }

@@ -218,7 +218,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     /// Hands the whole text of a string or an array of characters (in UTF-8), or the bytes of an array of bytes, to `take`,
     /// piece by piece until that returns false. Returns whether the dump has all of it; `None` for any other object. Memory:
     /// some MiB.
-    fn whole(
+    fn visit_whole_content(
         &self,
         _graph: &HeapGraph,
         _node: NodeId,
@@ -283,17 +283,17 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     }
 
     /// The source place of a function, or of the constructor of an object; `None` where the dump does not say.
-    fn place(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+    fn source_place(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
         Ok(None)
     }
 
     /// The name of a function, `f()`, or its place if it has no name; `None` for what is no function.
-    fn function(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
+    fn function_name(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
         Ok(None)
     }
 
-    /// The function whose variables an object has for the closures in it, as [`function`](Self::function) names it; `None`
-    /// where the dump does not say, and for what has none.
+    /// The function whose variables an object has for the closures in it, as [`function_name`](Self::function_name) names
+    /// it; `None` where the dump does not say, and for what has none.
     fn function_of_variables(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
         Ok(None)
     }
@@ -307,7 +307,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     }
 
     /// The stack that allocated an object, the function that did first; `None` where the dump does not say.
-    fn stack(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+    fn allocation_stack(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
         Ok(None)
     }
 

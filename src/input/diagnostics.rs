@@ -153,6 +153,15 @@ impl Diagnostics {
         problems
     }
 
+    /// The first byte with one of these problems.
+    pub(crate) fn first_byte_of(&self, codes: &[&str]) -> Option<u64> {
+        let offset = |problem: &Problem| match problem.first_at {
+            Position::Byte(at) if codes.contains(&&*problem.code) => Some(at),
+            _ => None,
+        };
+        self.problems.iter().filter_map(offset).min()
+    }
+
     /// The first problem as an error, if there is one that counts.
     ///
     /// # Errors

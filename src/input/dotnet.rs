@@ -45,7 +45,7 @@ pub(super) fn clean_type_name(raw: &str) -> String {
 }
 
 /// Is it the name of an array: are its last brackets those of a rank?
-pub(super) fn ends_with_rank(raw: &str) -> bool {
+pub(super) fn is_array_name(raw: &str) -> bool {
     raw.strip_suffix(']').is_some_and(|rest| rest.trim_end_matches([',', '*']).ends_with('['))
 }
 
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn arrays_by_name() {
         for name in ["A[]", "A[,]", "A[*]", "A[][,]", "A`1[B[]][]"] {
-            assert!(ends_with_rank(name), "{name}");
+            assert!(is_array_name(name), "{name}");
         }
         for name in ["A", "", "A`1[B[]]", "A`1[B]", "]", "A["] {
-            assert!(!ends_with_rank(name), "{name}");
+            assert!(!is_array_name(name), "{name}");
         }
     }
 

@@ -41,8 +41,8 @@ const FOREIGN_FORMATS: [(&[u8], &str, &str); 23] = [
 ];
 
 /// A sentence on a file that begins like this; `None` when it is unknown.
-pub(super) fn name_of_start(start: &[u8]) -> Option<String> {
-    let (what, advice) = if is_core(start) {
+pub(super) fn describe_start(start: &[u8]) -> Option<String> {
+    let (what, advice) = if is_core_dump(start) {
         ("an ELF core dump", PROCESS_ADVICE)
     } else if start.get(257..262) == Some(b"ustar") {
         ("a tar archive", ARCHIVE_ADVICE)
@@ -55,14 +55,14 @@ pub(super) fn name_of_start(start: &[u8]) -> Option<String> {
     } else if let Some((_, what, advice)) = FOREIGN_FORMATS.iter().find(|(mark, ..)| start.starts_with(mark)) {
         (*what, *advice)
     } else {
-        name_of_messages(start)?
+        describe_protobuf(start)?
     };
     Some(with_advice(what, advice))
 }
 
 /// The same of what a reader may still take: pages and plain text. Names of all formats are for text that is a dump all
 /// the same.
-pub(super) fn name_of_text(start: &[u8], formats: &[&str]) -> Option<String> {
+pub(super) fn describe_text(start: &[u8], formats: &[&str]) -> Option<String> {
     let text = match std::str::from_utf8(start) {
         Ok(text) => text,
         // The last character may be cut.
@@ -104,7 +104,7 @@ fn is_class_file(start: &[u8]) -> bool {
 }
 
 /// Protocol buffers: those of Perfetto are packets and nothing else.
-fn name_of_messages(start: &[u8]) -> Option<(&'static str, &'static str)> {
+fn describe_protobuf(start: &[u8]) -> Option<(&'static str, &'static str)> {
     const FIELD: u8 = 0x0A;
     /// Packets that are no accident.
     const MIN_PACKETS: usize = 4;
@@ -124,7 +124,7 @@ fn name_of_messages(start: &[u8]) -> Option<(&'static str, &'static str)> {
 }
 
 /// An ELF file says in its 17th and 18th byte what it is, in its own byte order; 4 is a core.
-fn is_core(start: &[u8]) -> bool {
+fn is_core_dump(start: &[u8]) -> bool {
     const BIG_ENDIAN: u8 = 2;
     match start {
         [0x7F, b'E', b'L', b'F', _, order, ..] if start.len() >= 18 => {
@@ -142,20 +142,20 @@ mod tests {
     fn files_are_called_by_their_names() {
         for (mark, what, _) in FOREIGN_FORMATS {
             let start = [mark, b" and the rest of it"].concat();
-            assert!(name_of_start(&start).is_some_and(|text| text.contains(what)), "{what}");
+            assert!(describe_start(&start).is_some_and(|text| text.contains(what)), "{what}");
         }
-        let histogram = name_of_start(b"4711:\n num     #instances         #bytes  class name (module)\n----\n");
+        let histogram = describe_start(b"4711:\n num     #instances         #bytes  class name (module)\n----\n");
         assert!(histogram.is_some_and(|text| text.contains("jmap -histo")));
         let named =
-            |start: &[u8], what: &str| assert!(name_of_start(start).is_some_and(|text| text.contains(what)), "{what}");
+            |start: &[u8], what: &str| assert!(describe_start(start).is_some_and(|text| text.contains(what)), "{what}");
         named(&[&[b'x'; 257][..], b"ustar\x0000"].concat(), "a tar archive");
         named(b"\xca\xfe\xba\xbe\0\0\0\x34\0\x10", "a Java class file");
         named(b"NULL  ---\n0SECTION       TITLE subcomponent dump routine\n", "a Java core");
         named(&b"\x0a\x03\x52\x01\x00".repeat(4), "a Perfetto trace");
         for nobodys in [&b"a 2 x\n"[..], b"", &[b'\n'; 100], b"\xca\xfe\xba\xbe\0\0\0\x02"] {
-            assert_eq!(name_of_start(nobodys), None);
+            assert_eq!(describe_start(nobodys), None);
         }
-        let text = |start: &[u8]| name_of_text(start, &["a", "b"]);
+        let text = |start: &[u8]| describe_text(start, &["a", "b"]);
         assert!(text(b" <!DOCTYPE HTML>\n<p>").is_some_and(|text| text.contains("an HTML page")));
         assert!(
             text("Gr\u{f6}\u{df}e\n\u{f6}".as_bytes().split_last().unwrap().1)
@@ -168,10 +168,10 @@ mod tests {
     fn a_core_is_told_from_a_program() {
         let elf = |order: u8, kind: [u8; 2]| [ELF_MAGIC, &[2, order], &[0; 10], &kind].concat();
         for core in [elf(1, [4, 0]), elf(2, [0, 4])] {
-            assert!(name_of_start(&core).is_some_and(|text| text.contains("core dump")));
+            assert!(describe_start(&core).is_some_and(|text| text.contains("core dump")));
         }
         for other in [elf(1, [2, 0]), elf(2, [4, 0]), ELF_MAGIC.to_vec()] {
-            assert!(name_of_start(&other).is_some_and(|text| text.contains("program")));
+            assert!(describe_start(&other).is_some_and(|text| text.contains("program")));
         }
     }
 }

@@ -28,9 +28,9 @@ const MEMBER_START: [u8; 3] = [0x1F, 0x8B, 0x08];
 const MIN_MEMBER_BYTES: usize = 20;
 
 /// Bytes that unpacking keeps: to refer back to, or unpacked ahead.
-pub(super) type Windows = Arc<AtomicU64>;
+pub(super) type KeptBytes = Arc<AtomicU64>;
 /// The number of threads that may unpack; 0 while that is not known.
-pub(super) type Workers = Arc<AtomicUsize>;
+pub(super) type WorkerCount = Arc<AtomicUsize>;
 
 /// Packed bytes with a look ahead.
 struct PackedReader<R> {
@@ -87,8 +87,8 @@ pub(super) struct GzipMembers<R> {
     given_bytes: usize,
     /// Buffers to be used again.
     spare_buffers: Vec<Vec<u8>>,
-    workers: Workers,
-    windows: Windows,
+    worker_count: WorkerCount,
+    kept_bytes: KeptBytes,
     noted_bytes: u64,
 }
 
@@ -100,7 +100,7 @@ enum MemberState<R> {
 }
 
 impl<R: Read> GzipMembers<R> {
-    pub(super) fn new(inner: R, workers: &Workers, windows: &Windows) -> Self {
+    pub(super) fn new(inner: R, worker_count: &WorkerCount, kept_bytes: &KeptBytes) -> Self {
         GzipMembers {
             state: MemberState::BetweenMembers(PackedReader {
                 inner,
@@ -111,15 +111,15 @@ impl<R: Read> GzipMembers<R> {
             ready: VecDeque::new(),
             given_bytes: 0,
             spare_buffers: Vec::new(),
-            workers: Arc::clone(workers),
-            windows: Arc::clone(windows),
+            worker_count: Arc::clone(worker_count),
+            kept_bytes: Arc::clone(kept_bytes),
             noted_bytes: 0,
         }
     }
 
     /// Unpacks the members that follow, as far as they are in sight and in order.
     fn unpack_ahead(&mut self, packed: &mut PackedReader<R>) -> io::Result<()> {
-        let threads = self.workers.load(Ordering::Relaxed);
+        let threads = self.worker_count.load(Ordering::Relaxed);
         if threads < 2 {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl<R: Read> GzipMembers<R> {
             + self.ready.iter().map(|(out, _)| capacity(out)).sum::<u64>()
             + self.spare_buffers.iter().map(capacity).sum::<u64>();
         // Wrapping, so that one addition does for more and for less.
-        self.windows.fetch_add(held.wrapping_sub(self.noted_bytes), Ordering::Relaxed);
+        self.kept_bytes.fetch_add(held.wrapping_sub(self.noted_bytes), Ordering::Relaxed);
         self.noted_bytes = held;
         Ok(())
     }
@@ -320,8 +320,8 @@ mod tests {
     }
 
     fn members(packed: &[u8], threads: usize) -> GzipMembers<io::Cursor<Vec<u8>>> {
-        let workers = Workers::new(AtomicUsize::new(threads));
-        GzipMembers::new(io::Cursor::new(packed.to_vec()), &workers, &Windows::default())
+        let worker_count = WorkerCount::new(AtomicUsize::new(threads));
+        GzipMembers::new(io::Cursor::new(packed.to_vec()), &worker_count, &KeptBytes::default())
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
         let mut members = members(&packed, 2);
         members.read_exact(&mut [0]).unwrap();
         assert!(members.ready.len() > 10, "{} members", members.ready.len());
-        assert!(members.windows.load(Ordering::Relaxed) > 1 << 20);
+        assert!(members.kept_bytes.load(Ordering::Relaxed) > 1 << 20);
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
                 0 => break,
                 count => sum += count,
             }
-            most = most.max(members.windows.load(Ordering::Relaxed));
+            most = most.max(members.kept_bytes.load(Ordering::Relaxed));
         }
         assert_eq!(sum, 200 << 20);
         assert!(most < 64 << 20, "{most} bytes");

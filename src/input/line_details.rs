@@ -516,7 +516,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         true
     }
 
-    fn whole(
+    fn visit_whole_content(
         &self,
         graph: &HeapGraph,
         node: NodeId,
@@ -581,11 +581,11 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
         Ok(values)
     }
 
-    fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+    fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
         self.of_node(graph, node, |_, line| L::source_place(line))
     }
 
-    fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+    fn function_name(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
         self.of_node(graph, node, |_, line| L::function(line))
     }
 
@@ -600,7 +600,7 @@ impl<L: Lines> ObjectDetails for LineDetails<L> {
     }
 
     /// One frame, where allocations were traced.
-    fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+    fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
         self.of_node(graph, node, |_, line| Some(vec![L::place(line)?]))
     }
 

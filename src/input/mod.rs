@@ -23,7 +23,7 @@ pub(crate) mod gcdump;
 mod gzip_members;
 mod heapgraph;
 pub(crate) mod hprof;
-mod ibm_classic;
+pub(crate) mod ibm_classic;
 mod info;
 mod java_types;
 mod json_lines;
@@ -48,7 +48,7 @@ mod spool;
 mod text;
 mod unpack;
 pub(crate) mod v8_snapshot;
-mod xna_cf;
+pub(crate) mod xna_cf;
 
 pub(crate) use blot::Blot;
 pub use contents::{
@@ -73,7 +73,7 @@ pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};
 pub use reader::{
-    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
+    Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Reader, Reading, TypeOrigin,
 };
 pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;

@@ -54,12 +54,12 @@ impl ObjectDetails for NamesOnly {
         self.0.fields_between(graph, pairs)
     }
 
-    fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        self.0.place(graph, node)
+    fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+        self.0.source_place(graph, node)
     }
 
-    fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.0.function(graph, node)
+    fn function_name(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.0.function_name(graph, node)
     }
 
     fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
@@ -70,8 +70,8 @@ impl ObjectDetails for NamesOnly {
         Ok(self.0.reference_kinds(graph)?.map(|kinds| Box::new(KindsOnly(kinds)) as Box<dyn ReferenceKinds>))
     }
 
-    fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        self.0.stack(graph, node)
+    fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+        self.0.allocation_stack(graph, node)
     }
 
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {

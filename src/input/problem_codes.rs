@@ -1,4 +1,4 @@
-//! Problems that any format can have, with their stable codes. A format's own are in `codes.rs` of its folder.
+//! Problems that any format can have, with their stable codes. A format's own are in `problem_codes.rs` of its folder.
 
 use super::diagnostics::{Diagnostics, Problem, ProblemCode};
 use super::error::{ReadError, ReadErrorKind};

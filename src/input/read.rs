@@ -5,7 +5,7 @@ use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
-use super::reader::{Detected, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
+use super::reader::{FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
 use super::runtime::Runtime;
 use super::source::Source;
 use super::{READERS, foreign, text};
@@ -127,16 +127,16 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
         let reader = READERS.iter().find(|reader| reader.name() == name).copied();
         return reader.ok_or_else(|| ReadError::new(ReadErrorKind::NoSuchFormat(name.clone(), names(READERS))));
     }
-    let fitting = |wanted: Detected| -> Vec<&'static dyn Reader> {
+    let fitting = |wanted: FormatMatch| -> Vec<&'static dyn Reader> {
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
     };
-    let certain = fitting(Detected::Yes);
-    if let Some(sentence) = foreign::name_of_start(source.start()).filter(|_| certain.is_empty()) {
+    let certain = fitting(FormatMatch::Yes);
+    if let Some(sentence) = foreign::describe_start(source.start()).filter(|_| certain.is_empty()) {
         return Err(ReadError::new(ReadErrorKind::NotSupported(sentence)));
     }
-    let candidates = if certain.is_empty() { fitting(Detected::Maybe) } else { certain };
+    let candidates = if certain.is_empty() { fitting(FormatMatch::Maybe) } else { certain };
     match candidates[..] {
-        [] => Err(ReadError::new(match foreign::name_of_text(source.start(), &names(READERS)) {
+        [] => Err(ReadError::new(match foreign::describe_text(source.start(), &names(READERS)) {
             Some(sentence) => ReadErrorKind::NotSupported(sentence),
             None => ReadErrorKind::UnknownFormat(names(READERS)),
         })),

@@ -16,7 +16,7 @@ use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveC
 
 /// Does a dump's start look like a format?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detected {
+pub enum FormatMatch {
     /// For certain.
     Yes,
     /// Certainly not.
@@ -69,7 +69,7 @@ pub trait Reader: Sync {
     }
 
     /// Looks at the first bytes, some 8 KiB, unpacked and in UTF-8; never fails.
-    fn detect(&self, head: &[u8]) -> Detected;
+    fn detect(&self, head: &[u8]) -> FormatMatch;
 
     /// The rules that the format can be read by.
     fn rules(&self) -> &'static [Rules] {
@@ -180,7 +180,7 @@ impl Reading {
 
     /// Reports packed data that broke off, once.
     pub(super) fn note_end(&mut self, end: Position) {
-        if let Some(text) = self.ending.take().and_then(|ending| ending.broken()) {
+        if let Some(text) = self.ending.take().and_then(|ending| ending.broken_reason()) {
             self.diagnostics.add(&problem_codes::BROKEN_COMPRESSION, 1, end, || text);
         }
     }

@@ -47,7 +47,7 @@ impl Reread {
     }
 
     /// Returns true unless it came through a pipe of which not all was kept. To be asked when all was read.
-    pub(super) fn exists(&self) -> bool {
+    pub(super) fn is_available(&self) -> bool {
         match &self.origin {
             RereadOrigin::Path(_) => true,
             RereadOrigin::Spool(kept) => kept.is_open(),
@@ -81,10 +81,10 @@ impl Reread {
             unpacked.truncate(start + got);
             bytes += got as u64;
             if file.is_none() && bytes >= MAX_BYTES_IN_MEMORY {
-                file = Some(tempfile::tempfile().map_err(no_room)?);
+                file = Some(tempfile::tempfile().map_err(no_room_error)?);
             }
             if let Some(to) = &mut file {
-                to.write_all(&unpacked).map_err(no_room)?;
+                to.write_all(&unpacked).map_err(no_room_error)?;
                 unpacked.clear();
             }
             if got < STEP_BYTES {
@@ -118,7 +118,7 @@ impl Source {
 }
 
 /// The error for a packed dump that finds no room, with the reason.
-fn no_room(error: io::Error) -> io::Error {
+fn no_room_error(error: io::Error) -> io::Error {
     let folder = std::env::temp_dir();
     let what = format!("no room to unpack the dump into {}: {error}; TMPDIR names another folder", folder.display());
     io::Error::new(error.kind(), what)
@@ -196,7 +196,7 @@ mod tests {
             let mut source = Source::from_reader_spooled(pipe, Arc::new(NoObserver), most_bytes).unwrap();
             let reread = source.reread();
             assert_eq!(source.fill(&mut vec![0; bytes.len() + 1]).unwrap(), bytes.len());
-            let reread = reread.filter(Reread::exists);
+            let reread = reread.filter(Reread::is_available);
             assert_eq!(reread.is_some(), is_kept, "{most_bytes}");
             let Some(reread) = reread else { continue };
             let (one, other, mut word) = (reread.random_access().unwrap(), reread.from_start().unwrap(), [0; 4]);

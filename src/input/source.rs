@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
-use super::gzip_members::{Windows, Workers};
+use super::gzip_members::{KeptBytes, WorkerCount};
 use super::observer::{NoObserver, ObjectTally, Observer};
 use super::spool::{SharedFile, Spooled};
 use super::unpack::{BrokenNote, Packing};
@@ -36,10 +36,10 @@ pub struct Source {
     pub(crate) file_bytes: Option<u64>,
     observer: Arc<dyn Observer>,
     /// Memory of the packing's windows.
-    windows: Windows,
-    workers: Workers,
+    kept_bytes: KeptBytes,
+    worker_count: WorkerCount,
     pub(super) budget: MemoryBudget,
-    windows_share: MemoryShare,
+    kept_bytes_share: MemoryShare,
     path: Option<PathBuf>,
     pub(super) spool: Option<SharedFile>,
 }
@@ -50,7 +50,7 @@ pub(super) struct SourceEnding(BrokenNote);
 
 impl SourceEnding {
     /// The reason for which packed data ended before its end, if it did.
-    pub(super) fn broken(&self) -> Option<String> {
+    pub(super) fn broken_reason(&self) -> Option<String> {
         self.0.lock().map_or(None, |note| note.clone())
     }
 }
@@ -126,13 +126,18 @@ impl Source {
     fn build(reader: impl Read + Send + 'static, observed: ObservedBytes) -> Result<Self, ReadError> {
         let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
-        let (windows, workers) = (Windows::default(), Workers::default());
+        let (kept_bytes, worker_count) = (KeptBytes::default(), WorkerCount::default());
         let mut compression = Vec::new();
         let mut reader: Box<dyn Read + Send> = Box::new(CountingReader { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
         while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_PACKING_LAYERS) {
             compression.push(packing.name());
-            reader = packing.unpack(Cursor::new(std::mem::take(&mut start)).chain(reader), &broken, &windows, &workers);
+            reader = packing.unpack(
+                Cursor::new(std::mem::take(&mut start)).chain(reader),
+                &broken,
+                &kept_bytes,
+                &worker_count,
+            );
             start = read_start(&mut reader)?;
         }
         let (encoding, mark) = Encoding::recognise(&start);
@@ -150,7 +155,7 @@ impl Source {
             is_whole = more.len() < START_BYTES;
             start.extend(more);
         }
-        let (budget, windows_share) = (MemoryBudget::default(), MemoryShare::default());
+        let (budget, kept_bytes_share) = (MemoryBudget::default(), MemoryShare::default());
         let source = Source {
             is_start_whole: is_whole,
             reader,
@@ -160,10 +165,10 @@ impl Source {
             broken_note: broken,
             file_bytes,
             observer,
-            windows,
-            workers,
+            kept_bytes,
+            worker_count,
             budget,
-            windows_share,
+            kept_bytes_share,
             path: None,
             spool: None,
         };
@@ -188,7 +193,7 @@ impl Source {
 
     /// After the last byte: why packed data ended before its end, if it did.
     pub fn ended_early(&self) -> Option<String> {
-        self.ending().broken()
+        self.ending().broken_reason()
     }
 
     /// The ending of the input, to be asked when it was read.
@@ -211,11 +216,11 @@ impl Source {
     /// The same for a source within another: one account for both.
     pub(super) fn share_budget(&mut self, budget: &MemoryBudget) {
         self.budget = budget.clone();
-        self.windows_share = budget.for_buffer();
+        self.kept_bytes_share = budget.for_buffer();
     }
 
     pub(super) fn use_threads(&mut self, threads: usize) {
-        self.workers.store(threads, Ordering::Relaxed);
+        self.worker_count.store(threads, Ordering::Relaxed);
     }
 
     /// Fills `buf` as far as there is input; fewer bytes than asked for mean its end.
@@ -239,7 +244,7 @@ impl Source {
                 Err(error) => return Err(error),
             }
         }
-        self.windows_share.hold(self.windows.load(Ordering::Relaxed)).map_err(io::Error::other)?;
+        self.kept_bytes_share.hold(self.kept_bytes.load(Ordering::Relaxed)).map_err(io::Error::other)?;
         Ok(filled)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ruzstd::decoding::BlockDecodingStrategy;
 
-use super::gzip_members::{GzipMembers, Windows, Workers};
+use super::gzip_members::{GzipMembers, KeptBytes, WorkerCount};
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
@@ -39,20 +39,20 @@ impl Packing {
         }
     }
 
-    /// Unpacks `packed`. Data that breaks off is its end, with a note in `broken`; `windows` has the bytes that
-    /// unpacking keeps, and `workers` says how many threads it may take.
+    /// Unpacks `packed`. Data that breaks off is its end, with a note in `broken`; `kept_bytes` has the bytes that
+    /// unpacking keeps, and `worker_count` says how many threads it may take.
     pub(super) fn unpack(
         self,
         packed: impl Read + Send + 'static,
         broken: &BrokenNote,
-        windows: &Windows,
-        workers: &Workers,
+        kept_bytes: &KeptBytes,
+        worker_count: &WorkerCount,
     ) -> Box<dyn Read + Send> {
         match self {
-            Packing::Gzip => tolerant(GzipMembers::new(packed, workers, windows), broken),
+            Packing::Gzip => tolerant(GzipMembers::new(packed, worker_count, kept_bytes), broken),
             Packing::Zstd => {
                 let packed = BufReader::with_capacity(PACKED_BYTES, packed);
-                tolerant(ZstdFrames::new(packed, Arc::clone(windows)), broken)
+                tolerant(ZstdFrames::new(packed, Arc::clone(kept_bytes)), broken)
             }
         }
     }
@@ -92,7 +92,7 @@ impl<R: Read> Read for TolerantReader<R> {
 /// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder. Checksums are compared.
 struct ZstdFrames<R: Read> {
     state: ZstdState<R>,
-    windows: Windows,
+    kept_bytes: KeptBytes,
     /// Of the frame at hand: what it may refer back to, and what came out of it.
     window_bytes: u64,
     unpacked_bytes: u64,
@@ -110,8 +110,8 @@ enum ZstdState<R: Read> {
 const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: Read> ZstdFrames<R> {
-    fn new(inner: R, windows: Windows) -> Self {
-        ZstdFrames { state: ZstdState::BetweenFrames(inner), windows, window_bytes: 0, unpacked_bytes: 0 }
+    fn new(inner: R, kept_bytes: KeptBytes) -> Self {
+        ZstdFrames { state: ZstdState::BetweenFrames(inner), kept_bytes, window_bytes: 0, unpacked_bytes: 0 }
     }
 
     /// Keeps count of the window, which grows with what comes out, by doubling.
@@ -119,7 +119,7 @@ impl<R: Read> ZstdFrames<R> {
         let before = self.unpacked_bytes.min(self.window_bytes);
         self.unpacked_bytes = self.unpacked_bytes.saturating_add(bytes);
         let now = self.unpacked_bytes.min(self.window_bytes);
-        self.windows.fetch_add(2 * (now - before), Ordering::Relaxed);
+        self.kept_bytes.fetch_add(2 * (now - before), Ordering::Relaxed);
     }
 }
 
@@ -164,7 +164,8 @@ impl<R: Read> Read for ZstdFrames<R> {
                             let window = window_of_frame(start);
                             let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
                                 .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
-                            self.windows.fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
+                            self.kept_bytes
+                                .fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
                             let window_bytes = window.unwrap_or_else(|| decoder.decoder.content_size());
                             (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
                             self.state = ZstdState::Frame(Box::new(decoder));

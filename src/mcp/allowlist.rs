@@ -14,7 +14,7 @@ use crate::dump::{dump_named, path_of_index};
 use crate::escape::escape_controls;
 use crate::files;
 use crate::index::is_index;
-use crate::input::{Detected, ReadOptions, Source, detect};
+use crate::input::{FormatMatch, ReadOptions, Source, detect};
 
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
 const MAX_FOLDER_LEVELS: usize = 8;
@@ -48,7 +48,7 @@ struct DumpFile {
 /// The dumps that may be read.
 pub(super) struct ListedDumps {
     files: Vec<DumpFile>,
-    nameless: u64,
+    nameless_count: u64,
     is_cut: bool,
 }
 
@@ -74,18 +74,18 @@ impl Allowlist {
         let refused = |name: &str| format!("\"{name}\" {REFUSED}");
         let Some(name) = name else {
             return match (&self.files[..], &self.folders[..]) {
-                ([(_, real)], []) => self.checked(real).ok_or_else(|| refused("dump")),
+                ([(_, real)], []) => self.allowed_path(real).ok_or_else(|| refused("dump")),
                 _ => Err("which dump? list_dumps names them".into()),
             };
         };
         let named = self.files.iter().find(|(named, _)| named.to_string_lossy() == name).map(|(_, real)| real.clone());
         let below = self.folders.iter().map(|(_, folder)| folder.join(name));
         let mut places = named.into_iter().chain([PathBuf::from(name)]).chain(below);
-        places.find_map(|place| self.checked(&place)).ok_or_else(|| refused(name))
+        places.find_map(|place| self.allowed_path(&place)).ok_or_else(|| refused(name))
     }
 
     /// The path without links, when it is a regular file inside, and so is what is read beside it.
-    fn checked(&self, path: &Path) -> Option<PathBuf> {
+    fn allowed_path(&self, path: &Path) -> Option<PathBuf> {
         let real = path.canonicalize().ok()?;
         let is_named = self.files.iter().any(|(_, file)| *file == real);
         let is_inside = is_named || self.folders.iter().any(|(_, folder)| real.starts_with(folder));
@@ -100,11 +100,11 @@ impl Allowlist {
         let mut left = MAX_FILES_OPENED;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
         self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_FOLDER_LEVELS, &mut left, &mut files));
-        let mut nameless = 0;
+        let mut nameless_count = 0;
         let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
         let known = std::mem::take(&mut *formats);
         let dumps = files.iter().take_while(|_| !is_cancelled()).filter_map(|file| {
-            let real = self.checked(file)?;
+            let real = self.allowed_path(file)?;
             let opened = files::open(&real).ok()?;
             let facts = opened.metadata().ok()?;
             let is_named = self.files.iter().any(|(named, _)| named == file);
@@ -114,11 +114,11 @@ impl Allowlist {
             let format = known.get(&key).copied().unwrap_or_else(look);
             formats.insert(key, format);
             // Only Unicode can be said in a call.
-            nameless += u64::from(format.is_some() && file.to_str().is_none());
+            nameless_count += u64::from(format.is_some() && file.to_str().is_none());
             Some(DumpFile { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
         });
         let files = dumps.collect();
-        ListedDumps { files, nameless, is_cut: left == 0 }
+        ListedDumps { files, nameless_count, is_cut: left == 0 }
     }
 }
 
@@ -126,7 +126,7 @@ impl Allowlist {
 fn recognised_format(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
     let source = Source::from_reader(file.take(DETECTION_BYTES)).ok()?;
     let reader = detect(&source, &ReadOptions::default()).ok()?;
-    (is_named || reader.detect(source.start()) == Detected::Yes).then_some(reader.name())
+    (is_named || reader.detect(source.start()) == FormatMatch::Yes).then_some(reader.name())
 }
 
 impl ListedDumps {
@@ -141,9 +141,11 @@ impl ListedDumps {
         if self.files.is_empty() {
             sentences.push("no file here is a dump by its content".to_string());
         }
-        if self.nameless > 0 {
-            sentences
-                .push(format!("dumps whose names are not Unicode, so that no call can name them: {}", self.nameless));
+        if self.nameless_count > 0 {
+            sentences.push(format!(
+                "dumps whose names are not Unicode, so that no call can name them: {}",
+                self.nameless_count
+            ));
         }
         if self.is_cut {
             sentences.push("there are more files than are looked at".to_string());

@@ -26,16 +26,16 @@ pub struct CallMonitor {
 #[derive(Default)]
 struct CallStates {
     /// Ids of calls that wait or are answered, and whether they were cancelled.
-    open: HashMap<String, bool>,
+    is_cancelled_by_id: HashMap<String, bool>,
     running: Option<(String, Option<Value>)>,
     /// Since when the one that is answered is cancelled.
-    cancelled: Option<Instant>,
-    worker: Option<Worker>,
+    cancelled_at: Option<Instant>,
+    worker: Option<WorkerProcess>,
     /// Of the last order.
-    number: u64,
+    last_order_number: u64,
 }
 
-struct Worker {
+struct WorkerProcess {
     process: Child,
     /// To the thread that writes to it: a worker that does not read holds nobody else up. None when there are no more.
     orders: Option<Sender<WorkerOrder>>,
@@ -43,12 +43,12 @@ struct Worker {
 
 impl CallStates {
     fn is_cancelled(&self) -> bool {
-        self.running.as_ref().is_some_and(|(id, _)| self.open.get(id) == Some(&true))
+        self.running.as_ref().is_some_and(|(id, _)| self.is_cancelled_by_id.get(id) == Some(&true))
     }
 
     /// Of a worker that is gone the reports end.
-    fn give(&self, order: WorkerOrder) {
-        if let Some(Worker { orders: Some(orders), .. }) = &self.worker {
+    fn send_order(&self, order: WorkerOrder) {
+        if let Some(WorkerProcess { orders: Some(orders), .. }) = &self.worker {
             _ = orders.send(order);
         }
     }
@@ -70,48 +70,48 @@ impl CallMonitor {
     }
 
     /// A call waits to be answered. Returns false if one of that id does already.
-    pub(super) fn open(&self, id: &Value) -> bool {
+    pub(super) fn open_call(&self, id: &Value) -> bool {
         let mut calls = self.calls();
-        let is_new = !calls.open.contains_key(&id.to_string());
-        calls.open.entry(id.to_string()).or_insert(false);
+        let is_new = !calls.is_cancelled_by_id.contains_key(&id.to_string());
+        calls.is_cancelled_by_id.entry(id.to_string()).or_insert(false);
         is_new
     }
 
     /// A call is answered from now on. Returns false if it was cancelled.
-    pub(super) fn begin(&self, id: &Value, token: Option<Value>) -> bool {
+    pub(super) fn begin_call(&self, id: &Value, token: Option<Value>) -> bool {
         let mut calls = self.calls();
         let id = id.to_string();
-        if calls.open.get(&id) != Some(&false) {
-            calls.open.remove(&id);
+        if calls.is_cancelled_by_id.get(&id) != Some(&false) {
+            calls.is_cancelled_by_id.remove(&id);
             return false;
         }
         calls.running = Some((id, token));
-        calls.cancelled = None;
+        calls.cancelled_at = None;
         true
     }
 
     /// The call has its answer. Returns false if it was cancelled, so that nobody waits for it.
-    pub(super) fn end(&self) -> bool {
+    pub(super) fn end_call(&self) -> bool {
         let mut calls = self.calls();
-        calls.running.take().and_then(|(id, _)| calls.open.remove(&id)) == Some(false)
+        calls.running.take().and_then(|(id, _)| calls.is_cancelled_by_id.remove(&id)) == Some(false)
     }
 
     /// Cancels a call that waits or is answered; of others nothing is known.
-    pub(super) fn cancel(&self, id: &Value) {
+    pub(super) fn cancel_call(&self, id: &Value) {
         let mut calls = self.calls();
         let id = id.to_string();
-        let Some(is_cancelled) = calls.open.get_mut(&id) else { return };
+        let Some(is_cancelled) = calls.is_cancelled_by_id.get_mut(&id) else { return };
         *is_cancelled = true;
         if calls.running.as_ref().is_some_and(|(running, _)| *running == id) {
-            calls.cancelled = Some(Instant::now());
-            calls.give(WorkerOrder::Cancel { number: calls.number });
+            calls.cancelled_at = Some(Instant::now());
+            calls.send_order(WorkerOrder::Cancel { number: calls.last_order_number });
         }
     }
 
     /// Ends a worker that does not answer to being cancelled. To be called from time to time.
     pub(super) fn look_after_worker(&self) {
         let mut calls = self.calls();
-        let cancelled = calls.cancelled.filter(|_| calls.running.is_some()).map(|since| since.elapsed());
+        let cancelled = calls.cancelled_at.filter(|_| calls.running.is_some()).map(|since| since.elapsed());
         let Some(worker) = &mut calls.worker else { return };
         if cancelled > Some(CANCEL_GRACE_PERIOD) {
             // It takes away what it has not written to the end.
@@ -134,7 +134,7 @@ impl CallMonitor {
     pub(super) fn set_worker(&self, mut process: Child) -> io::Result<()> {
         let mut input = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let (orders, given) = channel::<WorkerOrder>();
-        self.calls().worker = Some(Worker { process, orders: Some(orders) });
+        self.calls().worker = Some(WorkerProcess { process, orders: Some(orders) });
         let write = move || _ = given.iter().try_for_each(|order| order.write(&mut input));
         std::thread::Builder::new().name("orders".into()).spawn(write).map(drop)
     }
@@ -148,18 +148,18 @@ impl CallMonitor {
     }
 
     /// Orders the worker to answer, unless the call was cancelled. Returns whether it did.
-    pub(super) fn order(&self, line: &[OsString]) -> bool {
+    pub(super) fn order_answer(&self, line: &[OsString]) -> bool {
         let mut calls = self.calls();
         if calls.is_cancelled() {
             return false;
         }
-        calls.number += 1;
-        calls.give(WorkerOrder::Answer { number: calls.number, line: line.to_vec() });
+        calls.last_order_number += 1;
+        calls.send_order(WorkerOrder::Answer { number: calls.last_order_number, line: line.to_vec() });
         true
     }
 
     /// Tells how far the call is, to who asked for it.
-    pub(super) fn progress(&self, progress: f64, message: &str) {
+    pub(super) fn report_progress(&self, progress: f64, message: &str) {
         let Some((_, Some(token))) = self.calls().running.clone() else { return };
         let params = json!({"progressToken": token, "progress": progress, "message": message});
         // Who does not read this does not read the answer either, which is where it shows.

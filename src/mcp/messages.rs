@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::allowlist::Allowlist;
-use super::answer_page::{CallResult, CommandAnswer, MAX_BYTES, RowWindow, fit_answer, result_meta};
+use super::answer_page::{CallResult, CommandAnswer, MAX_ANSWER_BYTES, RowWindow, fit_answer, result_meta};
 use super::call_monitor::CallMonitor;
-use super::tool::{CheckedCall, Tool, of_rows};
+use super::tool::{CheckedCall, Tool, row_parameters};
 use crate::files::end_program;
 
 /// Revisions whose requests say their version, and those that begin with `initialize`, the newest first.
@@ -35,7 +35,7 @@ pub struct Server {
     /// What they may read.
     pub allowlist: Allowlist,
     /// Returns true when nobody reads the output any more.
-    pub is_gone: fn() -> bool,
+    pub is_client_gone: fn() -> bool,
 }
 
 /// An error of the protocol.
@@ -92,20 +92,20 @@ pub fn serve(
     let (queue, calls) = channel();
     let reader = MessageReader { server: Arc::clone(&server), monitor: Arc::clone(monitor), queue, has_session: false };
     std::thread::Builder::new().name("messages".into()).spawn(move || reader.read(input))?;
-    let (own, is_gone) = (Arc::clone(monitor), server.is_gone);
+    let (own, is_client_gone) = (Arc::clone(monitor), server.is_client_gone);
     std::thread::Builder::new().name("client".into()).spawn(move || {
-        while !is_gone() {
+        while !is_client_gone() {
             own.look_after_worker();
             std::thread::sleep(CLIENT_CHECK_INTERVAL);
         }
         end_program(|| {}, 0)
     })?;
     for PendingCall { id, name, arguments, token } in calls {
-        if !monitor.begin(&id, token) {
+        if !monitor.begin_call(&id, token) {
             continue;
         }
         let called = server.call(&name, arguments, monitor, ask);
-        if monitor.end() {
+        if monitor.end_call() {
             let result = serde_json::value::to_raw_value(&called)?;
             monitor.send(&Response { jsonrpc: "2.0", id, result })?;
         }
@@ -141,8 +141,8 @@ impl Server {
         let of_files = list_dumps();
         let tool = self.tool(name).unwrap_or(&of_files);
         let rows = tool.rows;
-        let mut numbers = [0, rows, MAX_BYTES];
-        for (number, parameter) in numbers.iter_mut().zip([1, 0, 2].map(|at| of_rows(rows).swap_remove(at))) {
+        let mut numbers = [0, rows, MAX_ANSWER_BYTES];
+        for (number, parameter) in numbers.iter_mut().zip([1, 0, 2].map(|at| row_parameters(rows).swap_remove(at))) {
             match arguments.shift_remove(&parameter.name).filter(|value| !value.is_null()) {
                 None => {}
                 Some(value) => match parameter.kind.texts(&value).map(|texts| texts.concat().parse()) {
@@ -158,7 +158,7 @@ impl Server {
         }
         let [skip, rows, max_bytes] = numbers;
         let wanted = RowWindow { skip, rows: rows.clamp(1, MAX_ROWS), max_bytes: max_bytes.max(2000) };
-        match tool.question(&arguments, &self.allowlist) {
+        match tool.check_call(&arguments, &self.allowlist) {
             Ok(_) if tool.name == LIST_DUMPS => {
                 let found = self.allowlist.dumps(&|| monitor.is_cancelled());
                 fit_answer(wanted, |rows| Ok(found.as_answer(rows)))
@@ -236,7 +236,7 @@ impl MessageReader {
                     Some(id) => self.request(id, method, params),
                     None => {
                         if method == "notifications/cancelled" {
-                            self.monitor.cancel(&params["requestId"]);
+                            self.monitor.cancel_call(&params["requestId"]);
                         }
                         return None;
                     }
@@ -317,7 +317,7 @@ impl MessageReader {
                     Value::Object(arguments) => arguments.clone(),
                     _ => return wrong("arguments are an object"),
                 };
-                if !self.monitor.open(id) {
+                if !self.monitor.open_call(id) {
                     return Err(ProtocolError::new(INVALID_REQUEST, "a call with this id is not answered yet"));
                 }
                 let token = params["_meta"].get("progressToken").filter(|token| is_id(token));

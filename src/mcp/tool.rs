@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::allowlist::Allowlist;
 
 /// Bytes of a text: patterns take memory and time by their length.
-const MAX_TEXT: usize = 2_000;
+const MAX_TEXT_BYTES: usize = 2_000;
 
 /// A tool: a question that can be asked of a dump.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ impl ParameterKind {
 }
 
 /// What all tools take whose answers have rows.
-pub(super) fn of_rows(rows: usize) -> Vec<Parameter> {
+pub(super) fn row_parameters(rows: usize) -> Vec<Parameter> {
     let number = |name: &str, about: String| Parameter {
         name: name.into(),
         about,
@@ -99,7 +99,7 @@ pub(super) fn of_rows(rows: usize) -> Vec<Parameter> {
 impl Tool {
     /// As `tools/list` describes it.
     pub(super) fn description(&self) -> Value {
-        let all: Vec<Parameter> = self.parameters.iter().cloned().chain(of_rows(self.rows)).collect();
+        let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.rows)).collect();
         let properties: Map<String, Value> = all
             .iter()
             .map(|one| {
@@ -120,14 +120,14 @@ impl Tool {
     }
 
     /// The question that arguments ask. Error: a sentence that says what is wrong.
-    pub(super) fn question(
+    pub(super) fn check_call(
         &self,
         arguments: &Map<String, Value>,
         allowlist: &Allowlist,
     ) -> Result<CheckedCall<'_>, String> {
         let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
         if let Some(name) = arguments.keys().find(|name| !known(name)) {
-            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(of_rows(self.rows)).collect();
+            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.rows)).collect();
             let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
             return Err(format!("{} has no argument \"{name}\"; it has {}", self.name, names.join(", ")));
         }
@@ -175,8 +175,8 @@ impl ParameterKind {
             }
             one => text(one).map(|text| vec![text]),
         }?;
-        if texts.iter().any(|text| text.len() > MAX_TEXT) {
-            return Err(format!("is longer than {MAX_TEXT} bytes"));
+        if texts.iter().any(|text| text.len() > MAX_TEXT_BYTES) {
+            return Err(format!("is longer than {MAX_TEXT_BYTES} bytes"));
         }
         let is_wrong = |text: &String| match self {
             ParameterKind::Number => text.parse::<u32>().is_err(),

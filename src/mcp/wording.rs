@@ -30,13 +30,13 @@ impl ToolWording {
     }
 
     /// A sentence, in answer to a call of `tool`.
-    pub fn of_sentence(&self, tool: &Tool, sentence: &str) -> String {
+    pub fn reword_sentence(&self, tool: &Tool, sentence: &str) -> String {
         // What is guessed is a name of the dump.
         let at = sentence.find("did you mean ").unwrap_or(sentence.len());
-        self.of_own(tool, &sentence[..at]) + &sentence[at..]
+        self.reword_own_sentence(tool, &sentence[..at]) + &sentence[at..]
     }
 
-    fn of_own(&self, tool: &Tool, sentence: &str) -> String {
+    fn reword_own_sentence(&self, tool: &Tool, sentence: &str) -> String {
         // Of lists, which take several.
         let sentence = sentence.replace("; repeatable", "");
         let mut text = String::new();
@@ -44,7 +44,7 @@ impl ToolWording {
         loop {
             let next = CLAUSE_ENDS.iter().filter_map(|end| Some((rest.find(end)?, *end))).min();
             let part = next.map_or(rest, |(at, _)| &rest[..at]);
-            match self.translated(tool, part) {
+            match self.reworded(tool, part) {
                 Some(part) => text += &format!("{end}{part}"),
                 // What is wrong is said all the same.
                 None if text.is_empty() => text += &without_options(part),
@@ -56,7 +56,7 @@ impl ToolWording {
     }
 
     /// The lines of an answer, of which few are sentences of the program.
-    pub fn of_text(&self, tool: &Tool, text: &str) -> String {
+    pub fn reword_text(&self, tool: &Tool, text: &str) -> String {
         // Of what is not told; rows of tables have two numbers or more.
         let is_count = |text: &str| {
             let (number, what) = text.trim_start().split_once(' ').unwrap_or_default();
@@ -69,7 +69,7 @@ impl ToolWording {
         };
         let lines = text
             .lines()
-            .map(|line| if is_own(line) { self.of_sentence(tool, line) + "\n" } else { format!("{line}\n") });
+            .map(|line| if is_own(line) { self.reword_sentence(tool, line) + "\n" } else { format!("{line}\n") });
         lines.collect()
     }
 
@@ -78,7 +78,7 @@ impl ToolWording {
     }
 
     /// A part of a sentence; `None` when it names what no tool has.
-    fn translated(&self, tool: &Tool, part: &str) -> Option<String> {
+    fn reworded(&self, tool: &Tool, part: &str) -> Option<String> {
         let (mut text, mut rest) = (String::new(), part);
         while let Some((before, line)) = rest.split_once("heapdump ") {
             let command = line.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
@@ -90,7 +90,7 @@ impl ToolWording {
             let is_quoted = before.ends_with('`');
             let end = if is_quoted { line.find('`') } else { line.find(", or ") }.unwrap_or(line.len());
             text += &self.with_arguments(tool, before.trim_end_matches('`'))?;
-            text += &self.call(&line[..end])?;
+            text += &self.line_as_call(&line[..end])?;
             rest = line[end..].trim_start_matches('`');
         }
         text += &self.with_arguments(tool, rest)?;
@@ -98,7 +98,7 @@ impl ToolWording {
     }
 
     /// A line of the program, without its name, as a call: a tool and its arguments.
-    fn call(&self, line: &str) -> Option<String> {
+    fn line_as_call(&self, line: &str) -> Option<String> {
         let mut words = shell_words_of(line).into_iter().peekable();
         let tool = self.tool_of(&words.next()?)?;
         let mut places = tool.parameters.iter();
@@ -280,12 +280,12 @@ mod tests {
             // What is quoted is somebody's.
             ("--depth: no \"--all-kinds\"", "\"depth\": no \"--all-kinds\""),
         ] {
-            assert_eq!(wording.of_sentence(&tools[2], sentence), expected);
+            assert_eq!(wording.reword_sentence(&tools[2], sentence), expected);
         }
-        assert_eq!(wording.of_sentence(&tools[1], "7; --dump 3 shows those"), "7; \"snapshot\" 3 shows those");
+        assert_eq!(wording.reword_sentence(&tools[1], "7; --dump 3 shows those"), "7; \"snapshot\" 3 shows those");
         let rows = "a; --x\n  2 16 more; -n 0 shows all\n5 Evil did; --ids shows them\n`heapdump list`\n";
         let text = rows.to_string() + "1 large object did not grow; --all shows them\n1,024 more; -n 0 shows all\n";
         let expected = rows.to_string() + "1 large object did not grow\n1,024 more; a larger \"limit\" shows more\n";
-        assert_eq!(wording.of_text(&tools[2], &text), expected);
+        assert_eq!(wording.reword_text(&tools[2], &text), expected);
     }
 }

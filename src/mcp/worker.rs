@@ -26,13 +26,13 @@ pub struct WorkerClient {
     /// The reports of the one that runs.
     reports: Option<BufReader<ChildStdout>>,
     /// It has answered before, so that it may hold dumps of earlier calls.
-    is_used: bool,
+    has_answered: bool,
 }
 
 impl WorkerClient {
     /// Workers that a command starts, each with the orders as its standard input.
     pub fn new(monitor: Arc<CallMonitor>, command: impl Fn() -> io::Result<Command> + 'static) -> Self {
-        WorkerClient { monitor, command: Box::new(command), reports: None, is_used: false }
+        WorkerClient { monitor, command: Box::new(command), reports: None, has_answered: false }
     }
 
     /// The answer to a line of the program. A worker that ends and had answered before is replaced, and asked once more.
@@ -41,10 +41,10 @@ impl WorkerClient {
     /// Why there is none, in a sentence.
     pub fn ask(&mut self, line: &[OsString]) -> Result<CommandAnswer, String> {
         loop {
-            let was_used = std::mem::take(&mut self.is_used);
+            let was_used = std::mem::take(&mut self.has_answered);
             match self.ask_once(line) {
                 Ok(answer) => {
-                    self.is_used = true;
+                    self.has_answered = true;
                     return answer;
                 }
                 Err(why) if !was_used || self.monitor.is_cancelled() => return Err(why),
@@ -61,12 +61,12 @@ impl WorkerClient {
             Some(reports) => reports,
             none => none.insert(start_worker(&self.monitor, (self.command)().map_err(cannot)?).map_err(cannot)?),
         };
-        if !self.monitor.order(line) {
+        if !self.monitor.order_answer(line) {
             return Ok(Err("cancelled".into()));
         }
         for text in reports.lines().map_while(Result::ok) {
             match serde_json::from_str(&text) {
-                Ok(WorkerReport::Progress { progress, message }) => self.monitor.progress(progress, &message),
+                Ok(WorkerReport::Progress { progress, message }) => self.monitor.report_progress(progress, &message),
                 Ok(WorkerReport::Sentence(sentence)) => sentences.push(sentence),
                 Ok(WorkerReport::Answer(told)) => return Ok(Ok(CommandAnswer { sentences, ..told })),
                 Ok(WorkerReport::Failed(why)) if why.is_empty() => return Ok(Err(sentences.join("\n"))),
@@ -104,8 +104,8 @@ struct CancelledOrder;
 /// The worker's own end: reports progress and sentences, and knows whether the order shall go on.
 pub struct Reporter {
     out: Mutex<Box<dyn Write + Send>>,
-    order: AtomicU64,
-    cancelled: AtomicU64,
+    current_order: AtomicU64,
+    cancelled_order: AtomicU64,
     progress: Mutex<ReportedProgress>,
 }
 
@@ -127,8 +127,8 @@ impl Reporter {
     pub fn new(out: impl Write + Send + 'static) -> Self {
         Reporter {
             out: Mutex::new(Box::new(out)),
-            order: AtomicU64::new(0),
-            cancelled: AtomicU64::new(0),
+            current_order: AtomicU64::new(0),
+            cancelled_order: AtomicU64::new(0),
             progress: Mutex::new(ReportedProgress::new()),
         }
     }
@@ -190,7 +190,7 @@ impl Observer for Reporter {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) >= self.order.load(Ordering::Relaxed)
+        self.cancelled_order.load(Ordering::Relaxed) >= self.current_order.load(Ordering::Relaxed)
     }
 
     fn note(&self, sentence: &str) {
@@ -213,7 +213,7 @@ pub fn work(
         for order in orders.lines().map_while(Result::ok) {
             match serde_json::from_str(&order) {
                 Ok(WorkerOrder::Answer { number, line }) => _ = queue.send((number, line)),
-                Ok(WorkerOrder::Cancel { number }) => own.cancelled.store(number, Ordering::Relaxed),
+                Ok(WorkerOrder::Cancel { number }) => own.cancelled_order.store(number, Ordering::Relaxed),
                 Err(_) => break,
             }
         }
@@ -221,7 +221,7 @@ pub fn work(
         end_program(|| {}, 0)
     })?;
     for (number, line) in waiting {
-        reporter.order.store(number, Ordering::Relaxed);
+        reporter.current_order.store(number, Ordering::Relaxed);
         *reporter.progress() = ReportedProgress::new();
         let report = match catch_unwind(AssertUnwindSafe(|| answer(line))) {
             Ok(Ok(told)) => WorkerReport::Answer(told),

@@ -64,7 +64,8 @@ impl PageBudgets {
 pub(super) struct PageData {
     pub(super) file: String,
     /// Options of every command.
-    pub(super) words: Vec<String>,
+    #[serde(rename = "words")]
+    pub(super) command_options: Vec<String>,
     pub(super) reachable_bytes: u64,
     pub(super) names: Vec<String>,
     /// By name: letters of the namespace, and the class, where that is not what stands behind the last dot.
@@ -76,7 +77,7 @@ pub(super) struct PageData {
     pub(super) growth: Option<FigureTable<u32>>,
     pub(super) maps: Vec<MapColumns>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) objects: Option<BiggestColumns>,
+    pub(super) objects: Option<LargestObjectColumns>,
     pub(super) paths: BTreeMap<usize, PathData>,
     pub(super) tickets: Vec<String>,
     /// Rows that stand in no column, for the sections' words.
@@ -98,7 +99,7 @@ pub(super) struct FigureTable<N> {
     /// The first is the one that bars are of.
     pub(super) figures: Vec<Figure>,
     /// So many of them, the first, say by how much something grew.
-    pub(super) growing: usize,
+    pub(super) growth_columns: usize,
     pub(super) rows: Vec<(N, Vec<Option<i64>>)>,
 }
 
@@ -106,7 +107,7 @@ impl<N> FigureTable<N> {
     pub(super) fn new(rows: &[HistogramRow], figures: &[Figure], mut name: impl FnMut(&HistogramRow) -> N) -> Self {
         let figures_of = |row: &HistogramRow| figures.iter().map(|&figure| row.figure(figure).map(signed)).collect();
         let rows = rows.iter().map(|row| (name(row), figures_of(row))).collect();
-        FigureTable { figures: figures.to_vec(), growing: 0, rows }
+        FigureTable { figures: figures.to_vec(), growth_columns: 0, rows }
     }
 
     /// The heads of its columns: bars, figures, and the names.
@@ -120,7 +121,7 @@ impl<N: Serialize> Serialize for FigureTable<N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_map(None)?;
         let kinds = self.figures.iter().zip(0..);
-        let kinds = kinds.map(|(figure, at)| (figure.word, figure.unit == Unit::Bytes, at < self.growing));
+        let kinds = kinds.map(|(figure, at)| (figure.word, figure.unit == Unit::Bytes, at < self.growth_columns));
         columns.serialize_entry("figures", &kinds.collect::<Vec<_>>())?;
         columns.serialize_entry("name", &self.rows.iter().map(|(name, _)| name).collect::<Vec<_>>())?;
         for (at, figure) in self.figures.iter().enumerate() {
@@ -163,7 +164,7 @@ pub(super) struct MapColumns {
 }
 
 #[derive(Serialize, Default)]
-pub(super) struct BiggestColumns {
+pub(super) struct LargestObjectColumns {
     pub(super) id: Vec<String>,
     /// -1 for what adds up others.
     pub(super) name: Vec<i64>,

@@ -2,7 +2,7 @@
 
 use super::PageOptions;
 use super::columns::{FigureTable, GroupColumns, LeftOutRows, PageBudgets, PageData};
-use super::names::{NameMeaning, NameTable, escaped_name, namespace_and_class, plain_namespace};
+use super::names::{NameMeaning, NameTable, escaped_name, namespace_and_class, plain_namespace_bytes};
 use super::page_answers::{PageAnswers, PageContent};
 use super::trees::heap_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
@@ -16,8 +16,8 @@ impl PageAnswers<'_> {
     pub(super) fn data(&self, budgets: &PageBudgets, options: &PageOptions) -> PageData {
         let mut names = NameTable::default();
         let mut data = PageData {
-            file: escaped_name(options.file_word()),
-            words: options.read_words.clone(),
+            file: escaped_name(options.file_argument()),
+            command_options: options.read_words.clone(),
             reachable_bytes: self.reachable_bytes(),
             ..PageData::default()
         };
@@ -38,11 +38,11 @@ impl PageAnswers<'_> {
             }
         }
         data.growth = self.diff.as_ref().map(|diff| growth_table(diff, budgets, &mut names, &mut data.left_out));
-        let meaning = |name: &String| NameMeaning::of(name, self.is_library.contains(name)).letter();
+        let meaning = |name: &String| NameMeaning::of(name, self.library_names.contains(name)).letter();
         data.kinds = names.names().iter().map(meaning).collect();
         for (at, name) in names.names().iter().enumerate() {
             let (namespace, class) = namespace_and_class(name);
-            let is_plain = namespace.len() == plain_namespace(name) && name[namespace.len()..] == class;
+            let is_plain = namespace.len() == plain_namespace_bytes(name) && name[namespace.len()..] == class;
             data.classes.extend((!is_plain).then(|| (at, (namespace.encode_utf16().count(), class))));
         }
         data.names = names.into_names();
@@ -99,5 +99,5 @@ fn growth_table(
         let figures = vec![retained, change.growth(Measure::Bytes), change.growth(Measure::Count), before, after];
         (names.number(&name.shortened()), figures)
     };
-    FigureTable { figures, growing: 3, rows: keep.map(row).collect() }
+    FigureTable { figures, growth_columns: 3, rows: keep.map(row).collect() }
 }

@@ -5,7 +5,7 @@ use super::html::Html;
 use super::names::escaped_name;
 use super::page_answers::{PATHS_SHOWN, path_options};
 use super::sections::SectionWriter;
-use super::tables::{figure_rows, figure_table, filter_table_close, table_close, table_open, type_name};
+use super::tables::{figure_rows, figure_table_open, filter_table_close, table_close, table_open, type_name};
 use crate::answers::diff::{Diff, DiffOptions, DiffRow, Measure, OBJECTS_DELTA, SHALLOW_DELTA, TOTAL_NEW};
 use crate::units::{count_of, signed};
 
@@ -27,7 +27,9 @@ impl SectionWriter<'_, '_> {
             html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
         }
         html.markup("</p>\n");
-        figure_table(html, "Growth by type", growth, "Type", GROWN_SHOWN, |html, name| self.type_name(html, *name));
+        figure_table_open(html, "Growth by type", growth, "Type", GROWN_SHOWN, |html, name| {
+            self.type_name(html, *name)
+        });
         filter_table_close(html);
         let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
         let mut line = options.command_line();
@@ -77,5 +79,5 @@ fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
     rows.retain(|(_, figures)| figures[0] > Some(0));
     let count = if paths.rows.are_of_allocations() { "Allocations ±" } else { "Objects ±" };
     let figures = [SHALLOW_DELTA.titled("Bytes ±"), OBJECTS_DELTA.titled(count), TOTAL_NEW.titled("Bytes now")];
-    FigureTable { figures: figures.to_vec(), growing: 2, rows }
+    FigureTable { figures: figures.to_vec(), growth_columns: 2, rows }
 }

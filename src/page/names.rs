@@ -65,7 +65,7 @@ pub(super) fn namespace_and_class(name: &str) -> (String, String) {
 }
 
 /// The bytes of the namespace where that is all before the last dot.
-pub(super) fn plain_namespace(name: &str) -> usize {
+pub(super) fn plain_namespace_bytes(name: &str) -> usize {
     let end = name.find(CLASS_NAME_ENDS).unwrap_or(name.len());
     name[..end].rfind('.').map_or(0, |at| at + 1)
 }

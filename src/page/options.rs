@@ -38,7 +38,7 @@ impl Default for PageOptions {
 }
 
 impl PageOptions {
-    pub(super) fn file_word(&self) -> &str {
+    pub(super) fn file_argument(&self) -> &str {
         self.file.as_deref().unwrap_or("FILE")
     }
 
@@ -51,6 +51,6 @@ impl PageOptions {
     pub(super) fn command(&self, line: &CommandLine) -> String {
         let mut line = line.clone();
         self.read_words.iter().for_each(|word| _ = line.word(word.as_str()));
-        line.for_shell(Some(std::path::Path::new(self.file_word())))
+        line.for_shell(Some(std::path::Path::new(self.file_argument())))
     }
 }

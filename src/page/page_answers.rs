@@ -28,7 +28,7 @@ pub(super) struct PageAnswers<'d> {
     pub(super) threads: Option<Threads<'d>>,
     /// Of dumps whose format has texts or values, and of all sections.
     pub(super) waste: Option<Waste>,
-    pub(super) is_library: LibraryNames,
+    pub(super) library_names: LibraryNames,
 }
 
 pub(super) enum PageContent<'d> {
@@ -39,8 +39,8 @@ pub(super) enum PageContent<'d> {
 pub(super) struct ObjectAnswers<'d> {
     pub(super) leaks: Leaks<'d>,
     pub(super) map: TypeTreemap<'d>,
-    pub(super) biggest: LargestObjects<'d>,
-    pub(super) reasons: RootPathFinder<'d>,
+    pub(super) largest_objects: LargestObjects<'d>,
+    pub(super) root_path_finder: RootPathFinder<'d>,
 }
 
 impl<'d> PageAnswers<'d> {
@@ -99,8 +99,8 @@ impl<'d> PageAnswers<'d> {
                     None => leaks(dump, &leaks_options)?,
                 },
                 map: type_treemap(dump, options.section.as_deref())?,
-                biggest: largest_objects(dump, options.section.as_deref())?,
-                reasons: root_path_finder(dump)?,
+                largest_objects: largest_objects(dump, options.section.as_deref())?,
+                root_path_finder: root_path_finder(dump)?,
             }))
         } else {
             PageContent::Allocations(breakdown(
@@ -131,7 +131,7 @@ impl<'d> PageAnswers<'d> {
             old_totals: old.map(|old| histogram(old, &all).map(|histogram| histogram.totals)).transpose()?,
             content,
             waste: None,
-            is_library: LibraryNames::of(dump.info().runtime(), &options.libraries),
+            library_names: LibraryNames::of(dump.info().runtime(), &options.libraries),
         })
     }
 

@@ -7,7 +7,7 @@ use super::html::Html;
 use super::names::escaped_name;
 use super::page_answers::{PageAnswers, PageContent, waste_options};
 use super::tables::{
-    bar_cell, cell, figure_table, filter_table_close, filter_table_close_with, optional_count, share, table_close,
+    bar_cell, cell, figure_table_open, filter_table_close, filter_table_close_with, optional_count, share, table_close,
     table_open, type_name,
 };
 use crate::analysis::threshold::Threshold;
@@ -148,7 +148,9 @@ impl SectionWriter<'_, '_> {
             html.text(format!("{types}, {bytes}, are added up in the last row; the command below prints them."));
         }
         html.markup("</p>\n");
-        figure_table(html, "Types", &self.data.types, "Type", TYPES_SHOWN, |html, name| self.type_name(html, *name));
+        figure_table_open(html, "Types", &self.data.types, "Type", TYPES_SHOWN, |html, name| {
+            self.type_name(html, *name)
+        });
         match left_out.types {
             0 => filter_table_close(html),
             count => {
@@ -170,7 +172,7 @@ impl SectionWriter<'_, '_> {
             let (name, noun) = by.titles();
             let title = &format!("By {}", name.to_lowercase());
             html.section(noun, format!("{name}s")).markup("><h2>").text(title).markup("</h2>\n");
-            figure_table(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
+            figure_table_open(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
             filter_table_close(html);
             self.command(&self.histogram_options(*by).command_line(), html);
             html.markup("</section>\n");

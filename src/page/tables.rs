@@ -27,7 +27,7 @@ pub(super) fn table_close(html: &mut Html) {
 
 /// The first rows of a table that the script sorts and filters, and of which it shows more; left open. `name`: what stands in
 /// the last column.
-pub(super) fn figure_table<N>(
+pub(super) fn figure_table_open<N>(
     html: &mut Html,
     label: &str,
     table: &FigureTable<N>,
@@ -53,7 +53,7 @@ pub(super) fn figure_rows<N>(
         html.markup("<tr>");
         bar_cell(html, first(figures), largest);
         for (at, (figure, value)) in table.figures.iter().zip(figures).enumerate() {
-            let sign = |value| if at < table.growing { sign_prefix(value) } else { "" };
+            let sign = |value| if at < table.growth_columns { sign_prefix(value) } else { "" };
             let words = if figure.unit == Unit::Bytes { format_bytes } else { format_count };
             cell(html, value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))));
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::columns::{BiggestColumns, MapColumns, PageBudgets, PageData, PathData};
+use super::columns::{LargestObjectColumns, MapColumns, PageBudgets, PageData, PathData};
 use super::names::{NameTable, escaped_name};
 use super::page_answers::ObjectAnswers;
 use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
-use crate::answers::breakdown::{BreakdownKind, HeapTree};
+use crate::answers::breakdown::{BreakdownRowKind, HeapTree};
 use crate::answers::browse::{DomNode, FoundRootPath, LargestObjects};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
@@ -39,23 +39,24 @@ impl ObjectOrRun {
     }
 
     /// The row's objects without those below it.
-    fn own_objects(self, biggest: &LargestObjects<'_>) -> impl Iterator<Item = DomNode> {
+    fn own_objects(self, largest_objects: &LargestObjects<'_>) -> impl Iterator<Item = DomNode> {
         std::iter::successors(Some(self.first_object()), move |&object| match self {
             ObjectOrRun::Object(_) => None,
-            ObjectOrRun::Run(_) => biggest.next_of_run(object),
+            ObjectOrRun::Run(_) => largest_objects.next_of_run(object),
         })
     }
 }
 
-fn children_of_row(biggest: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
+fn children_of_row(largest_objects: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
-    for object in row.own_objects(biggest) {
-        let next = biggest.next_of_run(object);
-        for child in biggest.children(object) {
+    for object in row.own_objects(largest_objects) {
+        let next = largest_objects.next_of_run(object);
+        for child in largest_objects.children(object) {
             match row {
                 ObjectOrRun::Run(_) if next == Some(child) => {}
                 ObjectOrRun::Object(_)
-                    if next == Some(child) && biggest.same_type_run(child, MIN_FOLDED_RUN).len() == MIN_FOLDED_RUN =>
+                    if next == Some(child)
+                        && largest_objects.same_type_run(child, MIN_FOLDED_RUN).len() == MIN_FOLDED_RUN =>
                 {
                     rows.push(ObjectOrRun::Run(child));
                 }
@@ -101,8 +102,11 @@ impl MapColumns {
 impl ObjectAnswers<'_> {
     pub(super) fn map_columns(&self, budgets: &PageBudgets, names: &mut NameTable) -> MapColumns {
         let map = &self.map;
-        let weight =
-            |place| RowWeight { bytes: map.retained_bytes(place), objects: map.objects(place), rank: map.rank(place) };
+        let weight = |place| RowWeight {
+            bytes: map.retained_bytes(place),
+            objects: map.objects(place),
+            rank: map.name_rank(place),
+        };
         let pruned = prune(map.top_places(), |place| map.children(place).to_vec(), weight, budgets.map);
         let tops = || map.top_places().iter().map(|&top| weight(top));
         let bytes = tops().fold(0u64, |sum, top| sum.saturating_add(top.bytes));
@@ -114,13 +118,13 @@ impl ObjectAnswers<'_> {
             let PrunedContent::Row(place) = row.content else { continue };
             row_of.insert(place, at + 1);
             columns.ids.extend(map.object_id(place).map(|id| (at + 1, escaped_name(&id))));
-            if map.levels(place) > 1 {
-                columns.deep.insert(at + 1, map.levels(place));
+            if map.chain_length(place) > 1 {
+                columns.deep.insert(at + 1, map.chain_length(place));
             }
         }
-        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.biggest.find(id)?)));
+        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.largest_objects.find(id)?)));
         let (rows, objects): (Vec<usize>, Vec<DomNode>) = objects.unzip();
-        columns.references = references_of(&self.biggest, rows, &objects);
+        columns.references = references_of(&self.largest_objects, rows, &objects);
         for (number, suspect) in self.leaks.suspects.iter().enumerate() {
             // The nearest row above that is shown.
             let mut place = map.place_of(subject_id(&suspect));
@@ -136,15 +140,16 @@ impl ObjectAnswers<'_> {
 
     /// The biggest objects, and the paths to the largest of them.
     pub(super) fn add_objects(&self, budgets: &PageBudgets, names: &mut NameTable, data: &mut PageData) {
-        let biggest = &self.biggest;
-        let tops: Vec<ObjectOrRun> = biggest.top_places().iter().map(|&top| ObjectOrRun::Object(top)).collect();
+        let largest_objects = &self.largest_objects;
+        let tops: Vec<ObjectOrRun> = largest_objects.top_places().iter().map(|&top| ObjectOrRun::Object(top)).collect();
         let weight = |row: ObjectOrRun| RowWeight {
-            bytes: biggest.retained_bytes(row.first_object()),
-            objects: biggest.dominated_objects(row.first_object()),
-            rank: biggest.rank(row.first_object()),
+            bytes: largest_objects.retained_bytes(row.first_object()),
+            objects: largest_objects.dominated_objects(row.first_object()),
+            rank: largest_objects.id_rank(row.first_object()),
         };
-        let pruned = prune(&tops, |row| children_of_row(biggest, row), weight, budgets.objects);
-        let mut columns = BiggestColumns { minimum_bytes: pruned.minimum_bytes, ..BiggestColumns::default() };
+        let pruned = prune(&tops, |row| children_of_row(largest_objects, row), weight, budgets.objects);
+        let mut columns =
+            LargestObjectColumns { minimum_bytes: pruned.minimum_bytes, ..LargestObjectColumns::default() };
         let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
         for (at, row) in pruned.rows.iter().enumerate() {
             columns.parent.push(row.parent.map_or(-1, |parent| parent as i64));
@@ -152,15 +157,15 @@ impl ObjectAnswers<'_> {
             columns.objects.push(row.objects);
             match row.content {
                 PrunedContent::Row(object) => {
-                    let row = biggest.row(object.first_object());
+                    let row = largest_objects.row(object.first_object());
                     columns.id.push(escaped_name(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
-                    let own = object.own_objects(biggest).fold((0u64, 0u64), |(count, bytes), one| {
-                        (count + 1, bytes.saturating_add(biggest.shallow_bytes(one)))
+                    let own = object.own_objects(largest_objects).fold((0u64, 0u64), |(count, bytes), one| {
+                        (count + 1, bytes.saturating_add(largest_objects.shallow_bytes(one)))
                     });
                     columns.shallow.push(Some(own.1));
                     columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
-                    by_size.push((biggest.retained_bytes(object.first_object()), at, object.first_object()));
+                    by_size.push((largest_objects.retained_bytes(object.first_object()), at, object.first_object()));
                 }
                 PrunedContent::HiddenRows(rows) => {
                     columns.id.push(count_of(rows, "smaller objects"));
@@ -170,13 +175,13 @@ impl ObjectAnswers<'_> {
             }
         }
         let objects: Vec<DomNode> = by_size.iter().map(|&(.., object)| object).collect();
-        columns.references = references_of(biggest, by_size.iter().map(|&(_, at, _)| at), &objects);
-        for (&(_, at, _), said) in by_size.iter().zip(biggest.value_texts(&objects)) {
+        columns.references = references_of(largest_objects, by_size.iter().map(|&(_, at, _)| at), &objects);
+        for (&(_, at, _), said) in by_size.iter().zip(largest_objects.value_texts(&objects)) {
             columns.said.extend(said.map(|said| (at, cut_text(&said))));
         }
         sort::by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
-            if let Some(reason) = self.reasons.of(biggest, object) {
+            if let Some(reason) = self.root_path_finder.path_to(largest_objects, object) {
                 data.paths.extend(path_data(&reason, names).map(|path| (at, path)));
             }
         }
@@ -186,11 +191,11 @@ impl ObjectAnswers<'_> {
 
 /// By row the name of the reference by which its object is held.
 fn references_of(
-    biggest: &LargestObjects<'_>,
+    largest_objects: &LargestObjects<'_>,
     rows: impl IntoIterator<Item = usize>,
     objects: &[DomNode],
 ) -> BTreeMap<usize, String> {
-    let names = rows.into_iter().zip(biggest.names_of_holders(objects));
+    let names = rows.into_iter().zip(largest_objects.names_of_holders(objects));
     names.filter_map(|(row, name)| Some((row, escaped_name(&name?)))).collect()
 }
 
@@ -230,7 +235,7 @@ pub(super) fn nodes_of(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow
 
 fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
-    let is_on_all = reason.is_on_all_paths();
+    let is_on_all = reason.steps_on_all_paths();
     let (start, count) = (class_start(&path), path.length() + 1);
     let left_out = (count - start).saturating_sub(MAX_STEPS_SHOWN);
     let ends = if left_out > 0 {
@@ -268,7 +273,7 @@ pub(super) fn heap_columns(
     for (at, row) in rows.iter().enumerate() {
         above.truncate(row.depth as usize);
         // What a frame has itself is the space that its children leave.
-        if let (Some(&parent), false) = (above.last(), row.row.kind == BreakdownKind::SelfCost) {
+        if let (Some(&parent), false) = (above.last(), row.row.kind == BreakdownRowKind::SelfCost) {
             children[parent as usize].push(at as u32);
         }
         above.push(at as u32);
@@ -280,7 +285,7 @@ pub(super) fn heap_columns(
     let pruned = prune(&children[0], |row| children[row as usize].clone(), weight, budgets.map);
     let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
     let name = |at: u32| match &rows[at as usize].row {
-        row if row.kind == BreakdownKind::Other => NO_NAME,
+        row if row.kind == BreakdownRowKind::Other => NO_NAME,
         row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
     };
     columns.add(&pruned, name, whole.row.allocations.is_some());

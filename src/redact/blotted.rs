@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::names::hide_users;
 use super::options::{LostBytes, RedactError};
 use crate::input::{Blot, ReadError, Source};
 
@@ -9,11 +10,6 @@ use crate::input::{Blot, ReadError, Source};
 const COPIED_BYTES: usize = 1 << 20;
 /// Bytes at the end of these that are looked at again with the next: a folder and a name may go on there.
 const OVERLAP_BYTES: usize = 512;
-/// Letters of a user's name, at most.
-const MAX_NAME: usize = 64;
-/// Folders with one folder for each user.
-const HOMES: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
-
 /// Copies a dump: other bytes in place of parts (ascending), zeros in place of all from `unread_from` on; and, where a format has paths, letters in
 /// place of users' names in them.
 pub(super) fn copy(
@@ -61,49 +57,12 @@ pub(super) fn copy(
     Ok((offset, lost))
 }
 
-/// Puts letters in place of users' names in paths, in one byte a character and in two.
-pub(super) fn hide_users(bytes: &mut [u8]) {
-    for home in HOMES {
-        let wide: Vec<u8> = home.bytes().flat_map(|byte| [byte, 0]).collect();
-        for (pattern, width) in [(home.as_bytes(), 1), (&wide[..], 2)] {
-            let mut from = 0;
-            while let Some(at) = memchr::memmem::find(&bytes[from..], pattern) {
-                from += at + pattern.len();
-                let mut name = bytes[from..].chunks_exact_mut(width).peekable();
-                // A separator that is escaped.
-                _ = name.next_if(|unit| unit[0] == b'\\');
-                let is_letter = |unit: &&mut [u8]| {
-                    unit[0] >= b' ' && !b"/\\\":;<>|*?'".contains(&unit[0])
-                        || unit.get(1).is_some_and(|high| *high != 0)
-                };
-                for unit in name.take_while(is_letter).take(MAX_NAME) {
-                    unit.fill(0);
-                    unit[0] = b'x';
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_of_users_go_and_parts_are_zero() {
-        for (text, expected) in [
-            ("in /home/alice/app.dll", "in /home/xxxxx/app.dll"),
-            ("C:\\Users\\bob b\\a.dll\"", "C:\\Users\\xxxxx\\a.dll\""),
-            ("C:\\\\Users\\\\bob\\\\a", "C:\\\\Users\\\\xxx\\\\a"),
-            ("/homes/alice /home/", "/homes/alice /home/"),
-        ] {
-            let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-            let (mut narrow, mut both) = (text.as_bytes().to_vec(), wide(text));
-            hide_users(&mut narrow);
-            hide_users(&mut both);
-            assert_eq!((String::from_utf8_lossy(&narrow).as_ref(), both), (expected, wide(expected)));
-        }
-        // Over the end of what is copied at a time.
+    fn users_go_over_ends_of_windows_and_parts_are_zero() {
         let mut file = vec![b'.'; 3 * COPIED_BYTES];
         file.splice(COPIED_BYTES - 9..COPIED_BYTES, *b"/home/ali");
         let source = Source::from_reader(std::io::Cursor::new(file)).expect("bytes");

@@ -4,9 +4,11 @@ use std::io::{self, Write};
 
 use super::compare::Check;
 use super::dump_file::DumpFile;
+use super::lines::copy_lines;
+use super::names::hide_users;
 use super::options::{RedactError, RedactOptions, Redacted};
 use super::{blotted, hprof, json, v8};
-use crate::input::{ReadError, Source, detect, gcdump, nettrace};
+use crate::input::{ReadError, ReadOptions, Source, count_types, detect, gcdump, ibm_classic, nettrace, xna_cf};
 use crate::units::{count_of, format_count};
 
 /// Writes a copy of a dump without its values.
@@ -21,8 +23,22 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
         "hprof" => return hprof::redact(file, options, out),
         "v8-snapshot" => return v8::redact(file, options, out),
         // Names of classes have slashes, and there are no paths.
-        "phd" | "ibm-classic" => blotted::copy(source, (&[], None), false, out),
-        "xna-cf" => blotted::copy(source, (&[], None), true, out),
+        "phd" => {
+            let counted = count_types(source, &ReadOptions { strict: false, ..options.read.clone() })?;
+            let lost = ["bad-record", "data-after-end", "truncated"];
+            let unread_from = counted.diagnostics.first_byte_of(&lost);
+            blotted::copy(file.open()?, (&[], unread_from), false, out)
+        }
+        "xna-cf" | "ibm-classic" => copy_lines(&mut source, out, |line, out| {
+            let (start, is_xna) = (out.len(), format.name == "xna-cf");
+            out.extend_from_slice(line);
+            if is_xna {
+                hide_users(&mut out[start..]);
+                xna_cf::is_record(line)
+            } else {
+                ibm_classic::is_record(line)
+            }
+        }),
         "gcdump" | "nettrace" => {
             let parts = if format.name == "gcdump" { gcdump::private_parts } else { nettrace::private_parts };
             let (parts, unread_from) = parts(source)?;

@@ -16,7 +16,7 @@ pub struct DumpFile {
 
 enum Place {
     Path(PathBuf),
-    /// What came through a pipe.
+    /// What came through a pipe, or has no name.
     Copy(File),
 }
 
@@ -39,7 +39,12 @@ impl DumpFile {
     pub fn of_reader(mut reader: impl Read, observer: Arc<dyn Observer>) -> io::Result<Self> {
         let mut copy = nameless_file()?;
         io::copy(&mut reader, &mut copy)?;
-        Ok(DumpFile { place: Place::Copy(copy), observer })
+        Ok(Self::of_file(copy, observer))
+    }
+
+    /// A dump in a file that is open, with or without a name.
+    pub fn of_file(file: File, observer: Arc<dyn Observer>) -> Self {
+        DumpFile { place: Place::Copy(file), observer }
     }
 
     /// The dump from its start.

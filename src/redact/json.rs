@@ -1,47 +1,67 @@
-//! Formats of JSON: a text stays where its key is known to have names; all others become fillers of their length.
+//! Formats of JSON: a text stays where its key is known to have names.
 
 use std::io::Write;
 
-use rustc_hash::FxHashMap;
 use serde::de::IgnoredAny;
 
-use super::blotted::hide_users;
-use super::filler::Fillers;
+use super::lexer::{Fate, Lexer, Place};
+use super::lines::copy_lines;
 use super::options::{LostBytes, RedactError};
-use crate::input::v8_snapshot::block::unescape;
 use crate::input::{ReadError, Source, is_identifier};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// What becomes of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Stays,
-    /// It stays where it reads as a name.
-    StaysAsName,
-    Goes,
-    /// The categories of an event: of others there may be anything in it.
-    Categories,
+fn fate(stays: bool) -> Fate {
+    if stays { Fate::Stays } else { Fate::Goes }
 }
 
-/// A format: the fate of a text by the first key above it (empty in a list at the top) and the last.
-type Rule = fn(&str, &str) -> Fate;
-
-/// Chromium's traces: of what is not the recording itself nothing stays.
-fn of_trace(top: &str, key: &str) -> Fate {
-    match (top, key) {
-        ("" | "traceEvents", "cat") => Fate::Categories,
-        (_, "labels" | "command_line" | "command-line" | "cmdline" | "url" | "title" | "user-agent" | "env") => {
-            Fate::Goes
+/// Chromium's traces: names, numbers that are written as texts, and what the recording is made of.
+fn of_trace(place: &Place, text: &str) -> Fate {
+    const TOP: [&str; 4] = ["traceEvents", "stackFrames", "typeNames", "displayTimeUnit"];
+    const NAMES: [&str; 12] = [
+        "name",
+        "ph",
+        "string",
+        "bt",
+        "parent",
+        "id",
+        "dumps",
+        "level_of_detail",
+        "type",
+        "types",
+        "units",
+        "category",
+    ];
+    if place.is_key && place.depth() == 1 {
+        return fate(TOP.contains(&text));
+    }
+    // A list at the top has the events alone.
+    if !["", TOP[0], TOP[1], TOP[2]].contains(&place.top()) || !place.is_in_object() {
+        return fate(place.top() == TOP[3]);
+    }
+    match place.key() {
+        // Below what goes keys may be anything.
+        "labels" | "env" if place.is_key => Fate::Goes,
+        _ if place.is_key => Fate::Stays,
+        "cat" => {
+            let is_of_memory = |name: &str| ["__metadata", "disabled-by-default-memory-infra"].contains(&name.trim());
+            if text.split(',').all(is_of_memory) { Fate::Stays } else { Fate::Refuses }
         }
-        ("" | "traceEvents" | "stackFrames" | "typeNames" | "displayTimeUnit", _) => Fate::Stays,
-        _ => Fate::Goes,
+        key => {
+            let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            fate(NAMES.contains(&key) || is_number(key) || is_number(text.strip_prefix("0x").unwrap_or(text)))
+        }
     }
 }
 
+/// What has names in formats of lines; keys at the top read as words.
+fn of_lines(place: &Place, text: &str, names: &[&str]) -> Fate {
+    fate(if place.is_key && place.depth() < 2 { is_identifier(text) } else { names.contains(&place.key()) })
+}
+
 /// Lines of Ruby's objspace.
-fn of_ruby(_: &str, key: &str) -> Fate {
+fn of_ruby(place: &Place, text: &str) -> Fate {
     const NAMES: [&str; 18] = [
         "type",
         "class",
@@ -62,11 +82,11 @@ fn of_ruby(_: &str, key: &str) -> Fate {
         "real_class",
         "category",
     ];
-    if NAMES.contains(&key) { Fate::Stays } else { Fate::Goes }
+    of_lines(place, text, &NAMES)
 }
 
 /// Lines of the neutral form.
-fn of_heapgraph(_: &str, key: &str) -> Fate {
+fn of_heapgraph(place: &Place, text: &str) -> Fate {
     const NAMES: [&str; 26] = [
         "runtime",
         "producer",
@@ -95,37 +115,39 @@ fn of_heapgraph(_: &str, key: &str) -> Fate {
         "range",
         "frames",
     ];
-    match key {
-        "names" => Fate::StaysAsName,
-        key if NAMES.contains(&key) => Fate::Stays,
-        _ => Fate::Goes,
+    match place.key() {
+        "names" if !place.is_key => fate(is_name(text)),
+        _ => of_lines(place, text, &NAMES),
     }
 }
 
-/// The rule of a format, and whether its lines are apart.
-fn rule(format: &str) -> Option<(Rule, bool)> {
-    match format {
-        "memory-infra" => Some((of_trace, false)),
-        "ruby-objspace" => Some((of_ruby, true)),
-        "heapgraph" => Some((of_heapgraph, true)),
-        _ => None,
-    }
-}
-
-/// Writes a copy; `None` of a format that is not of JSON. With `keeps_equality` equal texts get equal fillers; 30 bytes for each.
+/// Writes a copy; `None` of a format that is not of JSON. With `keeps_equality` equal texts get equal fillers.
 pub(super) fn copy(
     source: &mut Source,
     format: &str,
     keeps_equality: bool,
     out: &mut dyn Write,
 ) -> Option<Result<(u64, LostBytes), RedactError>> {
-    let (rule, has_lines) = rule(format)?;
-    let known = keeps_equality.then(FxHashMap::default);
-    let mut lexer = Lexer { rule, known, ..Lexer::new(rule) };
-    Some(if has_lines { lines(source, &mut lexer, out) } else { all(source, &mut lexer, out) })
+    let rule = match format {
+        "memory-infra" => return Some(trace(source, &mut Lexer::new(of_trace, keeps_equality), out)),
+        "ruby-objspace" => of_ruby,
+        "heapgraph" => of_heapgraph,
+        _ => return None,
+    };
+    let mut lexer = Lexer::new(rule, keeps_equality);
+    // A line that is no JSON goes.
+    Some(copy_lines(source, out, |line, out| {
+        let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
+        if is_json {
+            line.iter().for_each(|&byte| lexer.byte(byte));
+            lexer.end_word();
+            out.append(&mut lexer.out);
+        }
+        is_json
+    }))
 }
 
-fn all(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<(u64, LostBytes), RedactError> {
+fn trace(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<(u64, LostBytes), RedactError> {
     if source.start().trim_ascii_start().starts_with(b"<") {
         return Err(RedactError::NotApart("a page with a trace in it: redact writes copies of traces alone"));
     }
@@ -133,7 +155,7 @@ fn all(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<(u
     loop {
         let got = source.fill(&mut bytes).map_err(ReadError::from)?;
         bytes[..got].iter().for_each(|&byte| lexer.byte(byte));
-        if lexer.has_other_events {
+        if lexer.refuses {
             return Err(RedactError::NotApart(
                 "a trace with other events than those of memory, which may hold anything: record it with the category \
                  disabled-by-default-memory-infra alone",
@@ -143,167 +165,8 @@ fn all(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<(u
         total += lexer.out.len() as u64;
         lexer.out.clear();
         if got < bytes.len() {
-            return Ok((total, LostBytes { is_cut: !lexer.open.is_empty(), ..LostBytes::default() }));
+            return Ok((total, LostBytes { is_cut: lexer.place.depth() > 0, ..LostBytes::default() }));
         }
-    }
-}
-
-/// Lines one by one: of one that is no JSON only its end stays.
-fn lines(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<(u64, LostBytes), RedactError> {
-    let (mut bytes, mut kept, mut offset, mut total, mut lost) =
-        (vec![0; READ_BYTES], 0, 0u64, 0, LostBytes::default());
-    loop {
-        if kept == bytes.len() {
-            bytes.resize(2 * kept, 0);
-        }
-        let got = source.fill(&mut bytes[kept..]).map_err(ReadError::from)?;
-        let (end, is_last) = (kept + got, kept + got < bytes.len());
-        let done = if is_last { end } else { memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |at| at + 1) };
-        for line in bytes[..done].split_inclusive(|&byte| byte == b'\n') {
-            if line.trim_ascii().is_empty() || serde_json::from_slice::<IgnoredAny>(line).is_ok() {
-                line.iter().for_each(|&byte| lexer.byte(byte));
-            } else {
-                let first_at = if lost.bytes == 0 { offset } else { lost.first_at };
-                lost = LostBytes {
-                    bytes: lost.bytes + line.len() as u64,
-                    first_at,
-                    is_cut: is_last && !line.ends_with(b"\n"),
-                };
-                lexer.out.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
-            }
-            offset += line.len() as u64;
-        }
-        out.write_all(&lexer.out)?;
-        total += lexer.out.len() as u64;
-        lexer.out.clear();
-        if is_last {
-            return Ok((total, lost));
-        }
-        bytes.copy_within(done..end, 0);
-        kept = end - done;
-    }
-}
-
-/// Goes through JSON byte by byte.
-struct Lexer {
-    rule: Rule,
-    out: Vec<u8>,
-    fillers: Fillers,
-    /// By text: its number, where equal ones stay equal.
-    known: Option<FxHashMap<Vec<u8>, u64>>,
-    /// Brackets that are open, and the last key in each.
-    open: Vec<(u8, String)>,
-    /// A key comes next, where there are keys.
-    is_key: bool,
-    text: Vec<u8>,
-    is_text: bool,
-    is_escaped: bool,
-    has_other_events: bool,
-}
-
-impl Lexer {
-    fn new(rule: Rule) -> Self {
-        Lexer {
-            rule,
-            out: Vec::new(),
-            fillers: Fillers::default(),
-            known: None,
-            open: Vec::new(),
-            is_key: false,
-            text: Vec::new(),
-            is_text: false,
-            is_escaped: false,
-            has_other_events: false,
-        }
-    }
-
-    fn byte(&mut self, byte: u8) {
-        if self.is_text {
-            if byte == b'"' && !self.is_escaped {
-                return self.end_text();
-            }
-            self.is_escaped = byte == b'\\' && !self.is_escaped;
-            return self.text.push(byte);
-        }
-        match byte {
-            b'"' => return self.is_text = true,
-            b'{' | b'[' => {
-                // A list has the key that it is the value of.
-                let key = self.open.last().map_or(String::new(), |(_, key)| key.clone());
-                self.open.push((byte, key));
-                self.is_key = byte == b'{';
-            }
-            b'}' | b']' => {
-                self.open.pop();
-                self.is_key = false;
-            }
-            b',' => self.is_key = self.open.last().is_some_and(|(bracket, _)| *bracket == b'{'),
-            b':' => self.is_key = false,
-            b'1'..=b'9' if self.open.last().is_some_and(|(_, key)| key == "value") => return self.out.push(b'0'),
-            b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' | b' ' | b'\t' | b'\r' | b'\n' => {}
-            // true, false and null
-            b't' | b'r' | b'u' | b'f' | b'a' | b'l' | b's' | b'n' => {}
-            _ => return self.out.push(b'0'),
-        }
-        self.out.push(byte);
-    }
-
-    fn fate(&self) -> Fate {
-        let top = self.open.first().filter(|(bracket, _)| *bracket == b'{').map_or("", |(_, key)| key);
-        (self.rule)(top, self.open.last().map_or("", |(_, key)| key))
-    }
-
-    fn end_text(&mut self) {
-        (self.is_text, self.is_escaped) = (false, false);
-        let raw = std::mem::take(&mut self.text);
-        let mut text = Vec::new();
-        unescape(&raw, &mut text);
-        let plain = String::from_utf8_lossy(&text);
-        let stays = match self.is_key {
-            true => {
-                if let Some((_, key)) = self.open.last_mut() {
-                    *key = plain.clone().into_owned();
-                }
-                // Below what goes keys may be anything.
-                self.open.len() < 2 && is_identifier(&plain)
-                    || self.open.len() > 1 && self.fate_of_object() != Fate::Goes
-            }
-            false => match self.fate() {
-                Fate::Stays => true,
-                Fate::StaysAsName => is_name(&plain),
-                Fate::Goes => false,
-                Fate::Categories => {
-                    let is_of_memory =
-                        |name: &str| ["__metadata", "disabled-by-default-memory-infra"].contains(&name.trim());
-                    self.has_other_events |= !plain.split(',').all(is_of_memory);
-                    true
-                }
-            },
-        };
-        self.out.push(b'"');
-        let start = self.out.len();
-        if stays {
-            self.out.extend_from_slice(&raw);
-            hide_users(&mut self.out[start..]);
-        } else {
-            let units = plain.encode_utf16().count();
-            match &mut self.known {
-                Some(known) => {
-                    let next = known.len() as u64;
-                    let number = *known.entry(text.clone()).or_insert(next);
-                    Fillers::append_number(number, units, &mut self.out);
-                }
-                None => self.fillers.append(units, &mut self.out),
-            }
-        }
-        self.out.push(b'"');
-    }
-
-    /// The fate of what is in the object at hand.
-    fn fate_of_object(&self) -> Fate {
-        let top = self.open.first().filter(|(bracket, _)| *bracket == b'{').map_or("", |(_, key)| key);
-        let above = self.open.len().checked_sub(2).and_then(|at| self.open.get(at));
-        (self.rule)(top, above.map_or("", |(_, key)| key))
     }
 }
 
@@ -338,17 +201,26 @@ mod tests {
             "{\"address\":\"0x1\", \"type\":\"STRING\", \"value\":\"|~|~|~|~0\", \"file\":\"/home/xx/a.rb\"}"
         );
         assert_eq!(lines[1..], ["", "{\"value\":\"00001\", \"x\":{\"00001\":\"00001\"}, \"memsize\":42}"]);
-        let file = "{\"heapgraph\":1,\"process\":4711}\n{\"id\":7,\"type\":\"a.B\",\"refs\":[1],\"names\":[\"next\",\"a key\",\"[1]\"],\"text\":\"x\"}\n";
+        let file = "{\"heapgraph\":1,\"process\":4711}\n{\"id\":7,\"type\":\"a.B\",\"refs\":[1],\"names\":[\"next\",\"a key\",\"[1]\"],\"value\":-12.5,\"text\":\"x\"}\n";
         let copy = copied("heapgraph", file, false).expect("copied");
-        assert!(copy.contains("[\"next\",\"0000") && copy.contains("\"[1]\"],\"text\":\"0\""), "{copy}");
+        assert!(
+            copy.contains("[\"next\",\"0000") && copy.contains("\"[1]\"],\"value\":-00.0,\"text\":\"0\""),
+            "{copy}"
+        );
     }
 
     #[test]
     fn traces_lose_what_tells_of_the_process_and_may_have_no_other_events() {
         let file = "{\"metadata\":{\"command_line\":\"chrome --a=b\"},\"traceEvents\":[{\"cat\":\"__metadata\",\"name\":\
-                    \"process_labels\",\"args\":{\"labels\":\"My mails\"}}]}";
+                    \"process_labels\",\"args\":{\"labels\":\"My mails\",\"name\":\"Browser\",\"sz\":\"1aF\"}},\"My mails\",nature]}";
         let copy = copied("memory-infra", file, false).expect("copied");
-        assert!(copy.contains("process_labels") && !copy.contains("chrome") && !copy.contains("mails"), "{copy}");
+        assert!(copy.contains("process_labels") && copy.contains("Browser") && copy.contains("1aF"), "{copy}");
+        assert!(!copy.contains("chrome") && !copy.contains("mails") && !copy.contains("nature"), "{copy}");
+        // What a damaged key has may be anything, and what is no trace at all.
+        let damaged = copied("memory-infra", &file.replace("labels\":", "labelz\":"), false).expect("copied");
+        assert!(!damaged.contains("mails"), "{damaged}");
+        let foreign = copied("memory-infra", "[{}],\"strings\":[\"My mails\"],{\"name\":\"My mails\"}", false);
+        assert!(!foreign.as_ref().is_ok_and(|copy| copy.contains("mails")), "{foreign:?}");
         let other = file.replace("__metadata", "__metadata,netlog");
         assert!(copied("memory-infra", &other, false).expect_err("refused").contains("other events"));
     }

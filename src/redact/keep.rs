@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::analysis::collections::CollectionTable;
+use crate::analysis::collections::CollectionRules;
 use crate::analysis::type_patterns::TypePattern;
 
 /// The fields that are known without being told, beside the sizes of known collections.
@@ -21,7 +21,7 @@ impl KeptFields {
     /// Those of `keep.txt`, and the sizes of the collections of Java and Android.
     pub fn known() -> Self {
         let lines = KNOWN.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let exact = lines.map(String::from).chain(CollectionTable::known().size_fields());
+        let exact = lines.map(String::from).chain(CollectionRules::known().size_fields());
         KeptFields { exact: exact.collect(), patterns: Vec::new() }
     }
 

@@ -12,6 +12,8 @@ mod hprof;
 mod json;
 mod keep;
 mod keyed;
+mod lexer;
+mod lines;
 mod names;
 mod options;
 mod packed;

@@ -2,6 +2,11 @@
 
 use std::borrow::Cow;
 
+/// Letters of a user's name, at most.
+const MAX_NAME: usize = 64;
+/// Folders with one folder for each user.
+const HOMES: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
+
 /// Starts of names, and what takes their place.
 #[derive(Debug, Clone, Default)]
 pub struct NameMap {
@@ -69,7 +74,7 @@ impl NameMap {
 }
 
 /// A name without what it has from the program's data, in its place a filler of the same length: queries and user names of
-/// addresses, attributes of elements, names of keys and values in V8's pairs of WeakMaps.
+/// addresses and paths, attributes of elements, names of keys and values in V8's pairs of WeakMaps.
 pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
     let mut data = Vec::new();
     if let Some(at) = name.find("://").map(|at| at + 3) {
@@ -77,6 +82,9 @@ pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
         let host = name[at..end].find(['/', '?', '#']).map_or(end, |length| at + length);
         data.extend(name[at..host].rfind('@').map(|length| at..at + length));
         data.extend(name[host..end].find(['?', '#']).map(|length| host + length + 1..end));
+    }
+    if name.starts_with('/') {
+        data.extend(name.find('?').map(|at| at + 1..name.len()));
     }
     if name.starts_with("data:") {
         data.extend(name.find(',').map(|at| at + 1..name.len()));
@@ -100,7 +108,7 @@ pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
         );
     }
     data.retain(|part| !part.is_empty());
-    if data.is_empty() {
+    if data.is_empty() && !HOMES.iter().any(|home| name.contains(home)) {
         return Cow::Borrowed(name);
     }
     let mut cleaned = String::with_capacity(name.len());
@@ -112,7 +120,33 @@ pub(super) fn cleaned(name: &str) -> Cow<'_, str> {
         at = part.end;
     }
     cleaned.push_str(&name[at..]);
-    Cow::Owned(cleaned)
+    let mut bytes = cleaned.into_bytes();
+    hide_users(&mut bytes);
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Puts letters in place of users' names in paths, in one byte a character and in two.
+pub(super) fn hide_users(bytes: &mut [u8]) {
+    for home in HOMES {
+        let wide: Vec<u8> = home.bytes().flat_map(|byte| [byte, 0]).collect();
+        for (pattern, width) in [(home.as_bytes(), 1), (&wide[..], 2)] {
+            let mut from = 0;
+            while let Some(at) = memchr::memmem::find(&bytes[from..], pattern) {
+                from += at + pattern.len();
+                let mut name = bytes[from..].chunks_exact_mut(width).peekable();
+                // A separator that is escaped.
+                _ = name.next_if(|unit| unit[0] == b'\\');
+                let is_letter = |unit: &&mut [u8]| {
+                    unit[0] >= b' ' && !b"/\\\":;<>|*?'".contains(&unit[0])
+                        || unit.get(1).is_some_and(|high| *high != 0)
+                };
+                for unit in name.take_while(is_letter).take(MAX_NAME) {
+                    unit.fill(0);
+                    unit[0] = b'x';
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +158,8 @@ mod tests {
         for (name, expected) in [
             ("https://a.example/x.js?user=1", "https://a.example/x.js?~|~|~|"),
             ("Window / https://me:pw@a.example/#top rest", "Window / https://~|~|~@a.example/#~|~ rest"),
-            ("file:///home/x.js", "file:///home/x.js"),
+            ("file:///srv/x.js", "file:///srv/x.js"),
+            ("/home/jörg/x.js?token=1", "/home/xxxxx/x.js?~|~|~|~"),
             ("data:text/javascript,alert", "data:text/javascript,~|~|~"),
             ("Detached <div class=\"a\">", "Detached <div ~|~|~|~|~>"),
             ("<div>", "<div>"),
@@ -136,6 +171,22 @@ mod tests {
         ] {
             assert_eq!(cleaned(name), expected);
             assert_eq!(cleaned(expected), expected);
+        }
+    }
+
+    #[test]
+    fn names_of_users_go() {
+        for (text, expected) in [
+            ("in /home/alice/app.dll", "in /home/xxxxx/app.dll"),
+            ("C:\\Users\\bob b\\a.dll\"", "C:\\Users\\xxxxx\\a.dll\""),
+            ("C:\\\\Users\\\\bob\\\\a", "C:\\\\Users\\\\xxx\\\\a"),
+            ("/homes/alice /home/", "/homes/alice /home/"),
+        ] {
+            let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+            let (mut narrow, mut both) = (text.as_bytes().to_vec(), wide(text));
+            hide_users(&mut narrow);
+            hide_users(&mut both);
+            assert_eq!((String::from_utf8_lossy(&narrow).as_ref(), both), (expected, wide(expected)));
         }
     }
 

@@ -9,7 +9,7 @@ impl Write for AsciiWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.is_ascii() => {
-                let text: String = text.chars().map(nearest).collect();
+                let text: String = text.chars().map(nearest_ascii).collect();
                 self.0.write_all(text.as_bytes())?;
             }
             _ => self.0.write_all(bytes)?,
@@ -29,7 +29,7 @@ pub fn locale_has_unicode() -> bool {
 }
 
 /// One character for one, so that columns stay where they are.
-fn nearest(c: char) -> char {
+fn nearest_ascii(c: char) -> char {
     match c {
         '─' => '-',
         '═' => '=',

@@ -25,7 +25,7 @@ impl Style {
 }
 
 /// Says which columns a terminal is too narrow for, in their order.
-pub(super) fn hidden_columns(titles: &[String]) -> String {
+pub(super) fn hidden_columns_note(titles: &[String]) -> String {
     const MAX: usize = 4;
     let count = super::count_of(titles.len() as u64, "more columns");
     let names = match titles {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn style(terminal: bool, width: usize) -> Style {
-        Style { terminal, width, human: true, ..Style::PLAIN }
+        Style { terminal, width, human_sizes: true, ..Style::PLAIN }
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn hidden_columns_have_names() {
         let titles = |count: usize| (0..count).map(|at| format!("t{at}")).collect::<Vec<_>>();
-        assert_eq!(hidden_columns(&titles(1)), "1 more column (t0) on a wider terminal, or with -f csv");
-        assert!(hidden_columns(&titles(30)).starts_with("30 more columns (t0, t1, ... t29) on"));
+        assert_eq!(hidden_columns_note(&titles(1)), "1 more column (t0) on a wider terminal, or with -f csv");
+        assert!(hidden_columns_note(&titles(30)).starts_with("30 more columns (t0, t1, ... t29) on"));
     }
 }

@@ -24,11 +24,11 @@ pub(super) fn write_delimited(table: &Table<'_>, out: &mut dyn Write, style: &St
         for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
             match cell {
                 Cell::Missing => record.push_field(b""),
-                Cell::Number(number) if !style.human => record.push_field(decimal_digits(*number, &mut digits)),
+                Cell::Number(number) if !style.human_sizes => record.push_field(decimal_digits(*number, &mut digits)),
                 Cell::Text(_) => {
-                    record.push_field(csv_safe_text(cell_text(cell, column.unit, style.human), style).as_bytes())
+                    record.push_field(csv_safe_text(cell_text(cell, column.unit, style.human_sizes), style).as_bytes())
                 }
-                _ => record.push_field(cell_text(cell, column.unit, style.human).as_bytes()),
+                _ => record.push_field(cell_text(cell, column.unit, style.human_sizes).as_bytes()),
             }
         }
         writer.write_byte_record(&record).map_err(io_error_of_csv)?;
@@ -115,7 +115,7 @@ pub(super) fn write_markdown(table: &Table<'_>, out: &mut dyn Write, style: &Sty
         for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
             match cell {
                 Cell::Text(text) => write!(out, "| {} ", code_span(text))?,
-                _ => write!(out, "| {} ", cell_text(cell, column.unit, style.human))?,
+                _ => write!(out, "| {} ", cell_text(cell, column.unit, style.human_sizes))?,
             }
         }
         writeln!(out, "|")?;

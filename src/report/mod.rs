@@ -74,7 +74,7 @@ pub struct Style {
     /// Columns of that terminal.
     pub width: usize,
     /// Byte counts as 1.2 MiB.
-    pub human: bool,
+    pub human_sizes: bool,
     /// A header line, where the form has one.
     pub header: bool,
     /// Bold and colours.
@@ -107,7 +107,7 @@ impl Style {
         format: Format::Table,
         terminal: false,
         width: 80,
-        human: false,
+        human_sizes: false,
         header: true,
         color: false,
         ascii: false,
@@ -116,12 +116,12 @@ impl Style {
 
     /// A number of bytes in a sentence: `1.2 MiB`, or `1,234 bytes` where plain numbers are asked for.
     pub fn bytes(&self, bytes: u64) -> String {
-        if self.human { units::format_bytes(bytes) } else { count_of(bytes, "bytes") }
+        if self.human_sizes { units::format_bytes(bytes) } else { count_of(bytes, "bytes") }
     }
 
     /// The same in a column: `1.2 MiB`, or `1,234`, as in the tables of a terminal.
     pub fn size(&self, bytes: u64) -> String {
-        if self.human { units::format_bytes(bytes) } else { units::format_count(bytes) }
+        if self.human_sizes { units::format_bytes(bytes) } else { units::format_count(bytes) }
     }
 }
 
@@ -247,15 +247,15 @@ pub struct Table<'a> {
     pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
 }
 
-fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
+fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human_sizes: bool) -> Cow<'c, str> {
     match cell {
-        Cell::Number(number) if human && unit == Unit::Bytes => units::format_bytes(*number).into(),
+        Cell::Number(number) if human_sizes && unit == Unit::Bytes => units::format_bytes(*number).into(),
         Cell::Number(number) => number.to_string().into(),
-        Cell::Signed(number) if human && unit == Unit::Bytes => {
+        Cell::Signed(number) if human_sizes && unit == Unit::Bytes => {
             format!("{}{}", units::sign_prefix(*number), units::format_bytes(number.unsigned_abs())).into()
         }
         Cell::Signed(number) => number.to_string().into(),
-        Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),
+        Cell::Share(share) if human_sizes => format!("{:.1} %", share * 100.0).into(),
         Cell::Share(share) => format!("{share:.4}").into(),
         Cell::Flag(flag) => flag.to_string().into(),
         Cell::JsonLiteral(text) => text.as_str().into(),

@@ -36,7 +36,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         line.clear();
         for (place, cell) in (table.row)(row).iter().enumerate() {
             let unit = table.columns[place].unit;
-            let text = cell_text(cell, unit, style.human);
+            let text = cell_text(cell, unit, style.human_sizes);
             let text = if place < texts { one_word(text, unit) } else { text };
             push_padded(&mut line, &text, widths[place], is_number(unit), place == last);
             line.extend((place >= texts && place < last).then_some(' '));
@@ -66,11 +66,11 @@ fn one_word(text: Cow<'_, str>, unit: Unit) -> Cow<'_, str> {
 
 fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style, is_text: bool) -> usize {
     match cell {
-        Cell::Number(number) if !(style.human && unit == Unit::Bytes) => {
+        Cell::Number(number) if !(style.human_sizes && unit == Unit::Bytes) => {
             number.checked_ilog10().unwrap_or(0) as usize + 1
         }
-        _ if is_text => cell_text(cell, unit, style.human).chars().count(),
-        _ => one_word(cell_text(cell, unit, style.human), unit).chars().count(),
+        _ if is_text => cell_text(cell, unit, style.human_sizes).chars().count(),
+        _ => one_word(cell_text(cell, unit, style.human_sizes), unit).chars().count(),
     }
 }
 

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
 use super::fit::wrap_sentence;
 use super::{Cell, Column, Style, Table, Unit, cell_text};
-use crate::names::{columns_of, least_columns, name_lines, shorten_middle, without_middle};
+use crate::names::{columns_of, min_columns, name_lines, shorten_middle, without_middle};
 use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
@@ -36,7 +36,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     }
     if !hidden.is_empty() {
         let titles: Vec<String> = hidden.iter().map(|place| table.columns[*place].title.replace('\n', " ")).collect();
-        write_note(&super::fit::hidden_columns(&titles), out, style)?;
+        write_note(&super::fit::hidden_columns_note(&titles), out, style)?;
     }
     Ok(())
 }
@@ -50,7 +50,11 @@ fn write_note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> 
 fn draw_table(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, Vec<usize>) {
     let texts: Vec<Vec<String>> = rows
         .map(|row| {
-            (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
+            (table.row)(row)
+                .iter()
+                .zip(&table.columns)
+                .map(|(cell, column)| cell_on_terminal(cell, column.unit, style))
+                .collect()
         })
         .collect();
     let last = table.columns.len().saturating_sub(1);
@@ -58,7 +62,7 @@ fn draw_table(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, st
     // Names give way as far as they may, and need not be on one line where they take more than half of the terminal.
     let mut widths: Vec<usize> = (0..table.columns.len())
         .map(|place| match is_name(&table.columns[place]) {
-            true => widest(place, &least_columns).min(if place == last { style.width / 2 } else { style.width / 3 }),
+            true => widest(place, &min_columns).min(if place == last { style.width / 2 } else { style.width / 3 }),
             false => widest(place, &columns_of),
         })
         .zip(&table.columns)
@@ -164,16 +168,16 @@ fn title_width(column: &Column) -> usize {
     column.title.lines().map(columns_of).fold(0, max)
 }
 
-fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
+fn cell_on_terminal(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
     match cell {
         // Held for all rows that are drawn together; no more of it is ever shown.
         Cell::Text(text) => super::escape_controls(&without_middle(text, style.width)).into_owned(),
         Cell::Number(number) if unit == Unit::Count => units::format_count(*number),
-        Cell::Number(number) if !style.human => units::format_count(*number),
-        Cell::Signed(number) if unit == Unit::Count || !style.human => {
+        Cell::Number(number) if !style.human_sizes => units::format_count(*number),
+        Cell::Signed(number) if unit == Unit::Count || !style.human_sizes => {
             format!("{}{}", units::sign_prefix(*number), units::format_count(number.unsigned_abs()))
         }
-        _ => cell_text(cell, unit, style.human).into_owned(),
+        _ => cell_text(cell, unit, style.human_sizes).into_owned(),
     }
 }
 
@@ -182,7 +186,7 @@ mod tests {
     use super::*;
 
     fn drawn(table: &Table<'_>, width: usize) -> String {
-        let style = Style { terminal: true, width, human: true, ..Style::PLAIN };
+        let style = Style { terminal: true, width, human_sizes: true, ..Style::PLAIN };
         let mut out = Vec::new();
         write(table, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()

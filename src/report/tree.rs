@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
-use super::fit::{hidden_columns, wrap_sentence};
+use super::fit::{hidden_columns_note, wrap_sentence};
 use super::{Style, escape_controls, format_count};
-use crate::names::{FigureWidth, columns_of, figures_shown, least_columns, row_lines};
+use crate::names::{FigureWidth, columns_of, figures_shown, min_columns, row_lines};
 
 /// A tree on a terminal. Rows are made one by one.
 pub struct Outline<'a> {
@@ -108,7 +108,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     let indent_of = |level: usize, most: usize| GAP_COLUMNS * level.min(most);
     let names = measured.iter().zip(&indents).map(|(row, indent)| {
         let before = indent_of(indent.level, style.width / 4 / GAP_COLUMNS) + columns_of(&row.start);
-        before + least_columns(&escape_controls(&row.name))
+        before + min_columns(&escape_controls(&row.name))
     });
     let shown = figures_shown(&figures, names.max().unwrap_or(0).min(style.width * 3 / 5), style.width);
     let columns: Vec<(usize, usize)> = shown.iter().map(|at| (*at, figures[*at].columns - GAP_COLUMNS)).collect();
@@ -171,7 +171,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     }
     let gone: Vec<String> = (0..figures.len()).filter(|at| !shown.contains(at)).map(|at| titles[at].clone()).collect();
     if !gone.is_empty() {
-        notes.push(hidden_columns(&gone));
+        notes.push(hidden_columns_note(&gone));
     }
     if !notes.is_empty() {
         writeln!(out)?;
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn drawn(tree: &Outline<'_>, width: usize) -> String {
-        let style = Style { terminal: true, width, human: true, ..Style::PLAIN };
+        let style = Style { terminal: true, width, human_sizes: true, ..Style::PLAIN };
         let mut out = Vec::new();
         write(tree, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()

@@ -283,7 +283,7 @@ fn a_redacted_dump_has_no_values_and_the_first_one_is_gone() {
         &["incomplete"],
     );
     ask_jvm(&jvm(None, "-1\nOperation not recognized!"), &["--redact"], &["refused-by-target"]);
-    // A signal while the process writes.
+    // Killed while the process writes: the file has no name, so that nothing is left.
     let peer = UnixPeer::start(|mut stream| {
         attach_request(&mut stream);
         hang();
@@ -292,17 +292,22 @@ fn a_redacted_dump_has_no_values_and_the_first_one_is_gone() {
     let mut command =
         heapdump(&["collect", &idle.pid(), "-o", "x", "--redact", "--runtime", "hotspot", "--socket", &peer.name()]);
     let mut child = command.current_dir(folder.path()).stderr(std::process::Stdio::null()).spawn().expect("it starts");
-    let names = || folder.path().read_dir().expect("a folder").count();
-    for _ in 0..200 {
-        if names() > 0 {
-            break;
-        }
+    let holder = || {
+        let processes = std::fs::read_dir("/proc").expect("there").flatten();
+        let holds = |process: &std::fs::DirEntry| {
+            let files = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+            files.filter_map(|file| file.path().read_link().ok()).any(|file| file.starts_with(folder.path()))
+        };
+        processes.filter(holds).find_map(|process| process.file_name().to_str()?.parse::<u32>().ok())
+    };
+    let pid = (0..500).find_map(|_| {
         std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(names(), 1);
-    let killed = std::process::Command::new("kill").args(["-QUIT", &child.id().to_string()]).status();
-    assert!(killed.expect("kill runs").success() && !child.wait().expect("ended").success());
-    assert_eq!(names(), 0);
+        holder()
+    });
+    let pid = pid.expect("a process has the file open").to_string();
+    assert!(std::process::Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
+    child.wait().expect("ended");
+    assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
 }
 
 /// A JVM stands still until its last byte is read: an output that takes nothing more must not hold it.

@@ -61,9 +61,9 @@ fn walk(dump: &AllocationDump) -> usize {
         let frames = heap.frames.iter().enumerate().skip(1);
         frames.for_each(|(at, frame)| assert!((frame.parent as usize) < at));
         assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));
-        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
-        let types = totals.types(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
-        assert!(types <= totals.at(0).bytes, "{types} bytes of {}", totals.at(0).bytes);
+        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, is_wanted: None });
+        let types = totals.types_at(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
+        assert!(types <= totals.total_at(0).bytes, "{types} bytes of {}", totals.total_at(0).bytes);
     }
     dump.heaps.iter().map(|heap| heap.entries.len()).sum()
 }

@@ -1,6 +1,6 @@
 //! Every reader against every fixture: exactly the right one recognises it.
 
-use heapdump::input::{Detected, READERS, ReadErrorKind, ReadOptions, Source, detect};
+use heapdump::input::{FormatMatch, READERS, ReadErrorKind, ReadOptions, Source, detect};
 
 #[test]
 fn exactly_one_reader_recognises_each_fixture() {
@@ -11,7 +11,7 @@ fn exactly_one_reader_recognises_each_fixture() {
         };
         let certain: Vec<&str> = READERS
             .iter()
-            .filter(|reader| reader.detect(source.start()) == Detected::Yes)
+            .filter(|reader| reader.detect(source.start()) == FormatMatch::Yes)
             .map(|reader| reader.name())
             .collect();
         let forced = fixture.arguments().iter().any(|argument| argument == "--input-format");

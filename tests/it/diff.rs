@@ -38,7 +38,7 @@ fn types_of(dump: &OpenDump) -> BTreeMap<String, [u64; 2]> {
 fn rows_are_the_difference_of_two_histograms() {
     for files in PAIRS {
         let [old, new] = opened(files);
-        let options = DiffOptions { unchanged: true, ..DiffOptions::default() };
+        let options = DiffOptions { with_unchanged: true, ..DiffOptions::default() };
         let answer = serde_json::to_value(diff(&old, &new, &options).expect("an answer")).unwrap();
         let mut expected: BTreeMap<String, [i64; 2]> = BTreeMap::new();
         for (sign, dump) in [(-1, &old), (1, &new)] {
@@ -80,7 +80,7 @@ fn the_json_is_that_of_the_command() {
         let [old, new] = opened(files);
         let mut asked: Vec<(DiffOptions, &[&str])> = vec![
             (default(), &[]),
-            (DiffOptions { unchanged: true, limits: some, ..default() }, &["--all", "-n", "3", "--reverse"]),
+            (DiffOptions { with_unchanged: true, limits: some, ..default() }, &["--all", "-n", "3", "--reverse"]),
         ];
         if old.graph().is_some() {
             asked.extend::<Vec<(DiffOptions, &[&str])>>(vec![

@@ -94,7 +94,7 @@ fn answers_alike(fixture: &Fixture) {
     // Other roots than the dump's, and what follows from them.
     for (without, keep_unreachable) in [(&[][..], true), (&["local", "static"], false), (&["handle"], false)] {
         let without = without.iter().map(|kind| kind.to_string()).collect();
-        let roots = RootPolicy { without, keep_unreachable };
+        let roots = RootPolicy { excluded_kinds: without, keep_unreachable };
         let (with, without) = open_both(&OpenOptions { roots, ..options.clone() }, &dump);
         assert_eq!(questions::ask_of_roots(&with), questions::ask_of_roots(&without), "{dump}");
     }

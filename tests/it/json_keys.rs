@@ -122,7 +122,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         let ids = questions::ids(&dump, Some(RETAINED), Some(3));
         let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
         asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
-        let roots = RootPolicy { without: Vec::new(), keep_unreachable: true };
+        let roots = RootPolicy { excluded_kinds: Vec::new(), keep_unreachable: true };
         if let Ok(dump) = (OpenOptions { roots, ..options }).open(&fixture.path) {
             asked.extend(questions::ask_of_roots(&dump));
         }

@@ -84,13 +84,13 @@ proptest! {
             let answer = root_paths(&dump, &options).unwrap();
             prop_assert_eq!(answer.paths.get(0).map(|path| path.length()), distances[number]);
             prop_assert_eq!(answer.reachability.is_reached(), distances[number].is_some());
-            prop_assert!(!answer.is_blocked());
+            prop_assert!(!answer.is_blocked_by_avoided());
             let mut rooted: Vec<usize> =
                 starts.iter().copied().filter(|&start| heap.reach(&[start], None)[number]).collect();
             rooted.sort_unstable();
             rooted.dedup();
             prop_assert_eq!(answer.paths.len(), rooted.len());
-            let ends = answer.paths.ends(2);
+            let ends = answer.paths.path_ends(2);
             for (place, path) in answer.paths.iter().enumerate() {
                 let nodes: Vec<usize> = path.nodes().map(|row| number_of(&row.id)).collect();
                 prop_assert_eq!(nodes.len(), path.length() + 1);
@@ -124,14 +124,14 @@ proptest! {
             let expected = around.distances(&around.strong_starts())[number];
             prop_assert_eq!(answer.paths.get(0).map(|path| path.length()), expected);
             let reached = heap.reach(&heap.strong_starts(), None)[number];
-            prop_assert_eq!(answer.is_blocked(), reached && expected.is_none());
+            prop_assert_eq!(answer.is_blocked_by_avoided(), reached && expected.is_none());
         }
     }
 
     /// Roots of kind 1 are locals; what only they hold is told apart from what nothing holds.
     #[test]
     fn what_only_roots_left_out_hold_is_told_apart(heap in heaps(14, 2)) {
-        let roots = RootPolicy { without: vec!["local".into()], ..RootPolicy::default() };
+        let roots = RootPolicy { excluded_kinds: vec!["local".into()], ..RootPolicy::default() };
         let options = OpenOptions { roots, ..OpenOptions::default() };
         let dump = options.open_reader(Cursor::new(xna_cf(&heap).into_bytes())).unwrap();
         let graph = dump.graph().unwrap();
@@ -244,7 +244,7 @@ fn commands_print_what_answers_serialise_as() {
             if graph.references_missing() {
                 continue;
             }
-            let all = RootPathsOptions { paths: None, all_kinds: true, ..RootPathsOptions::new(parsed.clone()) };
+            let all = RootPathsOptions { paths: None, with_weak_roots: true, ..RootPathsOptions::new(parsed.clone()) };
             let answer = root_paths(&dump, &all).expect("paths");
             assert_eq!(json(&answer), printed(&["roots", &id, path, "--paths", "0", "--all-kinds"]), "{path} {id}");
             let answer = root_paths(&dump, &RootPathsOptions::new(parsed)).expect("paths");
@@ -278,7 +278,7 @@ fn command_lines_ask_the_same() {
     let answer = object(&dump, &options).expect("an object");
     assert_eq!(json(&answer), printed(options.command_line().for_shell(Some(shown))));
     let avoided = vec![TypePattern::parse("System.String").unwrap(), TypePattern::parse("*List*").unwrap()];
-    let options = RootPathsOptions { paths: Some(3), avoided, all_kinds: true, ..RootPathsOptions::new(id) };
+    let options = RootPathsOptions { paths: Some(3), avoided, with_weak_roots: true, ..RootPathsOptions::new(id) };
     let answer = root_paths(&dump, &options).expect("paths");
     assert_eq!(json(&answer), printed(options.command_line().for_shell(Some(shown))));
 }

@@ -5,7 +5,7 @@ use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use crate::common::synth::xna_cf;
 use heapdump::analysis::dominators::{DomNode, Dominator, Dominators, StoredDominators};
 use heapdump::analysis::histogram::tally_types;
-use heapdump::analysis::merged_paths::merge_root_paths;
+use heapdump::analysis::merged_paths::{MergeOptions, merge_root_paths};
 use heapdump::analysis::reachability::add_unreachable_roots;
 use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::RetainedSizes;
@@ -202,7 +202,8 @@ proptest! {
         let starts = heap.strong_starts();
         let distances = heap.distances(&starts);
         let is_wanted = |node: NodeId| wanted[node.index()];
-        let merged = merge_root_paths(&graph, is_wanted, |_| false, (false, true), |node| graph.shallow_bytes(node), None);
+        let merging = MergeOptions { all_kinds: false, all_steps: true };
+        let merged = merge_root_paths(&graph, is_wanted, |_| false, merging, |node| graph.shallow_bytes(node), None);
         let reached: Vec<usize> = (0..heap.objects.len()).filter(|&o| wanted[o] && distances[o].is_some()).collect();
         prop_assert_eq!(merged.reached_objects, reached.len() as u64);
         let tops = merged.rows.iter().filter(|row| row.above.is_none());

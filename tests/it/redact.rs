@@ -185,6 +185,9 @@ fn copies_of_other_formats_answer_alike() {
                 "cannot be read",
                 "does not read",
                 "of version",
+                "sent as text",
+                "no object could be read",
+                "cut off within its header",
                 "damaged",
                 "truncated",
                 "empty",
@@ -365,6 +368,61 @@ fn damaged_dumps_leak_nothing() {
             let leaked = copy.windows(6).find(|run| secrets.contains(*run));
             assert_eq!(leaked.map(String::from_utf8_lossy), None, "{path}: change {change}");
         }
+    }
+}
+
+/// Texts of values of a Ruby dump or a heap graph.
+fn texts_of_lines(bytes: &[u8]) -> Vec<String> {
+    let lines = String::from_utf8_lossy(bytes).into_owned();
+    let lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.flat_map(|line| ["value", "text"].map(|key| line[key].as_str().map(String::from))).flatten().collect()
+}
+
+/// Snapshots and lines with bytes changed, taken out, put in, zeroed or cut off: no text that is no name gets into a copy. What
+/// is put into a name is one.
+#[test]
+fn damaged_texts_leak_nothing() {
+    let mut state = 11u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for (path, changes) in [
+        ("fixtures/v8_snapshot/chat-old.heapsnapshot.zst", 400),
+        ("fixtures/v8_snapshot/tiny.heapsnapshot", 1400),
+        ("fixtures/ruby_objspace/every-kind.jsonl", 700),
+        ("fixtures/heapgraph/every-kind.jsonl", 700),
+    ] {
+        let original = unpacked(path);
+        let values = texts_of_v8(&original).map_or_else(|| texts_of_lines(&original), |(values, _)| values);
+        // Of the list of strings the first is nobody's text.
+        let values: Vec<String> = values.into_iter().filter(|text| text != "<dummy>").collect();
+        let names = texts_of_v8(&original).map_or(Vec::new(), |(_, names)| names);
+        let mut secrets = runs(&values);
+        let undamaged = runs_in(&copy_of(&original, false).expect("a copy"));
+        secrets
+            .retain(|run| !undamaged.contains(run) && run.iter().filter(|byte| byte.is_ascii_alphabetic()).count() > 3);
+        runs(&names).iter().for_each(|run| _ = secrets.remove(run));
+        assert!(secrets.len() > 3, "{path}");
+        let mut copied = 0;
+        for change in 0..changes {
+            let mut bytes = original.clone();
+            let (at, from) = (next(original.len() - 40), next(original.len() - 40));
+            match change % 6 {
+                0 => bytes.truncate(at),
+                1 => bytes[at] = next(256) as u8,
+                2 => bytes[at] = b",\"0]}[{:\\\n"[next(10)],
+                3 => drop(bytes.drain(at..at + 1 + next(8))),
+                4 => drop(bytes.splice(at..at, b"\",\"".repeat(1 + from % 3))),
+                _ => bytes[at..at + 1 + next(39)].fill(0),
+            }
+            let Ok(copy) = copy_of(&bytes, change % 2 == 0) else { continue };
+            copied += 1;
+            let leaked = copy.windows(6).find(|run| secrets.contains(*run));
+            let damaged = String::from_utf8_lossy(&bytes);
+            assert_eq!(leaked.map(String::from_utf8_lossy), None, "{path}: change {change}: {damaged}");
+        }
+        assert!(copied > changes / 3, "{path}: {copied}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use heapdump::analysis::threshold::Threshold;
 use heapdump::analysis::type_patterns::TypePattern;
-use heapdump::answers::breakdown::{Breakdown, BreakdownBy, BreakdownKind};
+use heapdump::answers::breakdown::{Breakdown, BreakdownBy, BreakdownRowKind};
 use heapdump::answers::dominator_tree::DominatorRows;
 use heapdump::answers::figure::RETAINED;
 use heapdump::answers::tree::LazyTree;
@@ -142,7 +142,7 @@ fn breakdowns_of_both_models_are_what_the_command_prints() {
                     below.filter(|below| below.depth == place.depth + 1).map(|below| below.row.bytes).collect();
                 let is_whole = children.is_empty() || children.iter().sum::<u64>() == place.row.bytes;
                 assert!(
-                    is_whole && (place.hidden_after == 0 || place.row.kind == BreakdownKind::Other),
+                    is_whole && (place.hidden_after == 0 || place.row.kind == BreakdownRowKind::Other),
                     "{}",
                     place.row.name
                 );
@@ -188,7 +188,7 @@ fn assert_sums(answer: &Breakdown<'_>) -> Result<(), TestCaseError> {
         let objects: u64 = children.iter().map(|child| child.row.allocations.unwrap()).sum();
         let is_whole = (bytes, Some(objects)) == (place.row.bytes, place.row.allocations);
         prop_assert!(children.is_empty() || is_whole, "{:?} below {:?}", children, place);
-        prop_assert!(place.hidden_after == 0 || place.row.kind == BreakdownKind::Other);
+        prop_assert!(place.hidden_after == 0 || place.row.kind == BreakdownRowKind::Other);
     }
     Ok(())
 }
@@ -216,7 +216,7 @@ proptest! {
             let mut path: Vec<&str> = Vec::new();
             for place in answer.heaps[0].tree.rows() {
                 let figures = (place.row.allocations.unwrap(), place.row.bytes);
-                if place.row.kind == BreakdownKind::SelfCost {
+                if place.row.kind == BreakdownRowKind::SelfCost {
                     prop_assert!(place.depth > 1 || figures == (1, heap.objects[object].bytes));
                     continue;
                 }
@@ -235,7 +235,7 @@ proptest! {
                 let answer = breakdown(&dump, &cut).unwrap();
                 assert_sums(&answer)?;
                 let below = answer.heaps[0].tree.rows();
-                let own = below.iter().find(|place| (place.depth, place.row.kind) == (1, BreakdownKind::SelfCost));
+                let own = below.iter().find(|place| (place.depth, place.row.kind) == (1, BreakdownRowKind::SelfCost));
                 let has_own = own.is_some_and(|own| own.row.bytes == heap.objects[object].bytes);
                 prop_assert!(has_own || by != BreakdownBy::Backtrace || retained_by(&heap, object).len() == 1);
             }
@@ -310,7 +310,7 @@ fn breakdowns_of_an_object_in_every_form_and_their_errors() {
     assert!(code(&["1", TRACE], 2).stderr.contains("no objects"));
     let trace = heapdump::dump::open(crate::common::cmd::project(TRACE)).unwrap();
     let options = BreakdownOptions { object, ..Default::default() };
-    assert!(matches!(breakdown(&trace, &options), Err(AnswerError::NoObjectsToBeginAt(_))));
+    assert!(matches!(breakdown(&trace, &options), Err(AnswerError::StartNeedsObjects(_))));
     // A lone word is FILE where such a file exists, else OBJID of the dump on standard input.
     let text = std::fs::read(crate::common::cmd::project(GAME)).unwrap();
     let piped = run_with_input(&["breakdown", "1#7fe2d", "-q"], &text).expect_code(0).stdout;

@@ -11,10 +11,12 @@
 //! Time goes into waiting for memory. What a loop is about to read from all over the heap is therefore asked for some
 //! rounds before (`prefetch`), so that the waits overlap: half the time on graphs without order.
 //!
-//! Four words of 4 bytes an object, and one for each edge beside the tree, are all that it takes: the order of the walk;
-//! two for the parents, which become cells of an ancestor and the place of a list, then of an ancestor and a label, and
-//! at last the immediate dominators; one for the counts of edges by node, which become numbers, then the places of lists
-//! and, from behind, the semidominators. Of the parents the tree remains, in two bits an object.
+//! Three words of 4 bytes an object, and one for each edge beside the tree, are all that it takes while the edges are
+//! there, and four without them: two for the parents, which become cells of an ancestor and the place of a list, then of an
+//! ancestor and a label, and at last the immediate dominators; one for the counts of edges by node, which become numbers
+//! by node, then the nodes by number: the order of the walk is given up while the lists are made. A semidominator that is
+//! not the parent takes the place of an edge. Of the parents the tree remains, in two bits an object, and of the lists
+//! their lengths.
 
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
@@ -52,12 +54,17 @@ pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominato
     let DepthFirstWalk { nodes, mut parents, others, followed } = walk(graph);
     let tree = DepthFirstTree::of(&mut parents);
     let mut cells = paired(parents);
-    let numbers = numbers_by_node(&nodes, others, cells_of(&mut cells));
-    let sources = sources_by_target(graph, &numbers, followed, cells_of(&mut cells));
+    let numbers = numbers_by_node(nodes, others, cells_of(&mut cells));
+    let mut sources = sources_by_target(graph, &numbers, followed, cells_of(&mut cells));
+    let lengths = list_lengths(cells_of(&mut cells), sources.len());
+    let nodes = nodes_by_number(numbers, &lengths, cells_of(&mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
-    let semi = semidominators(&mut cells, sources, numbers, &mut steps);
-    let immediate = immediate_dominators(&tree, &semi, cells, step_budget, &mut steps);
-    DepthFirstDominators { nodes, immediate, steps, memory: semi }
+    let semi = semidominators(cells_of(&mut cells), &mut sources, &mut steps);
+    let tree = SemidominatorTree { tree, lengths, semi };
+    let immediate = immediate_dominators(&tree, cells, step_budget, &mut steps);
+    sources.truncate(nodes.len());
+    sources.shrink_to_fit();
+    DepthFirstDominators { nodes, immediate, steps, memory: sources }
 }
 
 struct DepthFirstWalk {
@@ -153,11 +160,47 @@ impl DepthFirstWalk {
     }
 }
 
-/// A depth-first tree in two bits an object: the parents again, once their memory served something else.
-struct DepthFirstTree {
-    /// For each number but the first: a zero for each level up from the number before it to its parent, and a one.
+/// Numbers that are small on average: for each as many zeros, and a one.
+struct UnaryNumbers {
     words: Vec<u64>,
     count: usize,
+    bits: usize,
+}
+
+impl UnaryNumbers {
+    /// None so far. Room for as many bits as there will be numbers, and one for each that these count.
+    fn new(bits: usize) -> Self {
+        UnaryNumbers { words: vec![0; bits / 64 + 1], count: 0, bits: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, number: u32) {
+        self.bits += number as usize;
+        self.words[self.bits >> 6] |= 1 << (self.bits & 63);
+        self.bits += 1;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut at = 0;
+        (0..self.count).map(move |_| {
+            let from = at;
+            let mut word = self.words[at >> 6] >> (at & 63);
+            while word == 0 {
+                at = (at | 63) + 1;
+                word = self.words[at >> 6];
+            }
+            at += word.trailing_zeros() as usize + 1;
+            at - from - 1
+        })
+    }
+}
+
+/// A depth-first tree in two bits an object: the parents again, once their memory served something else.
+struct DepthFirstTree {
+    /// For each number but the first the levels up from the number before it to its parent.
+    levels_up: UnaryNumbers,
 }
 
 impl DepthFirstTree {
@@ -166,38 +209,30 @@ impl DepthFirstTree {
         let count = parents.len();
         parents.resize(2 * count, 0);
         let (parents, depths) = parents.split_at_mut(count);
-        let (mut words, mut at, mut depth_before) = (vec![0u64; count / 32 + 1], 0, 0);
+        let (mut levels_up, mut depth_before) = (UnaryNumbers::new(2 * count), 0);
         for (number, &parent) in parents.iter().enumerate().skip(1) {
             let depth = depths[parent as usize] + 1;
             depths[number] = depth;
-            at += (depth_before + 1 - depth) as usize;
-            words[at >> 6] |= 1 << (at & 63);
-            at += 1;
+            levels_up.push(depth_before + 1 - depth);
             depth_before = depth;
         }
-        DepthFirstTree { words, count }
+        DepthFirstTree { levels_up }
     }
 
     /// The depth of each number but the first, ascending: one more than that of its parent, which is the last number
     /// before it of that depth.
     #[inline(always)]
     fn depths(&self) -> impl Iterator<Item = usize> + '_ {
-        let (mut at, mut depth) = (0, 0);
-        (1..self.count).map(move |_| {
-            let from = at;
-            let mut word = self.words[at >> 6] >> (at & 63);
-            while word == 0 {
-                at = (at | 63) + 1;
-                word = self.words[at >> 6];
-            }
-            at += word.trailing_zeros() as usize + 1;
-            depth = depth + 2 - (at - from);
+        let mut depth = 0;
+        self.levels_up.iter().map(move |levels| {
+            depth = depth + 1 - levels;
             depth
         })
     }
 
     fn parents(&self) -> Vec<u32> {
-        let (mut path, mut parents) = (vec![0; self.count], Vec::with_capacity(self.count));
+        let count = self.levels_up.count + 1;
+        let (mut path, mut parents) = (vec![0; count], Vec::with_capacity(count));
         parents.push(0);
         for (number, depth) in (1..).zip(self.depths()) {
             parents.push(path[depth - 1]);
@@ -226,7 +261,7 @@ fn cells_of(words: &mut [u32]) -> &mut [AncestorCell] {
 }
 
 /// Numbers by node, in the memory of the counts, which become the labels; `UNREACHED` of a node that has no number.
-fn numbers_by_node(nodes: &[NodeId], others: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
+fn numbers_by_node(nodes: Vec<NodeId>, others: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
     let mut numbers = others;
     for (number, node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
@@ -320,20 +355,48 @@ fn sources_by_target(graph: &HeapGraph, numbers: &[u32], followed: u32, cells: &
     lists.sources
 }
 
-/// Semidominators by number, in `memory`; the labels have the places of each number's `sources`.
-fn semidominators(words: &mut [u32], sources: Vec<u32>, memory: Vec<u32>, steps: &mut u64) -> Vec<u32> {
-    let cells = cells_of(words);
-    // Until a number's turn comes, the place where its sources begin.
-    let mut semi = memory;
-    semi.truncate(cells.len());
-    for (place, cell) in semi.iter_mut().zip(&mut *cells) {
-        *place = std::mem::take(&mut cell[LABEL_FIELD]);
+/// How long the list of each number but the first is; the labels have the places, and all are so many.
+fn list_lengths(cells: &[AncestorCell], all: usize) -> UnaryNumbers {
+    let mut lengths = UnaryNumbers::new(cells.len() + all);
+    let begins = cells.iter().skip(1).map(|cell| cell[LABEL_FIELD]);
+    for (begin, end) in begins.clone().zip(begins.skip(1).chain([all as u32])) {
+        lengths.push(end - begin);
     }
-    let (mut path, mut end) = (Vec::new(), sources.len());
+    lengths
+}
+
+/// Nodes by number, in the memory of the numbers by node.
+fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryNumbers, cells: &mut [AncestorCell]) -> Vec<NodeId> {
+    // By way of the labels, so that both are never there; the places follow from the lengths.
+    for (node, &number) in numbers.iter().enumerate() {
+        if let Some(&ahead) = numbers.get(node + EDGE_PREFETCH_DISTANCE) {
+            prefetch(cells, ahead as usize);
+        }
+        if number != UNREACHED {
+            cells[number as usize][LABEL_FIELD] = node as u32;
+        }
+    }
+    numbers.truncate(cells.len());
+    numbers.shrink_to_fit();
+    numbers[0] = 0;
+    let mut place = 0;
+    for ((node, cell), length) in numbers.iter_mut().zip(cells).skip(1).zip(lengths.iter()) {
+        *node = std::mem::replace(&mut cell[LABEL_FIELD], place);
+        place += length as u32;
+    }
+    // One layout: collecting in place costs nothing.
+    numbers.into_iter().map(|node| NodeId::new(node as usize)).collect()
+}
+
+/// Semidominators of the numbers that have a list, ascending, in the memory of the lists; the labels have the places of
+/// these.
+fn semidominators<'a>(cells: &mut [AncestorCell], sources: &'a mut [u32], steps: &mut u64) -> &'a [u32] {
+    let (mut path, mut end, mut first_semi) = (Vec::new(), sources.len(), sources.len());
     for number in (1..cells.len()).rev() {
         for (hops, distance) in HOP_PREFETCH_DISTANCES.into_iter().enumerate() {
             let ahead = number.saturating_sub(distance);
-            for &source in sources[semi[ahead] as usize..semi[ahead + 1] as usize].iter().take(8) {
+            let (begin, end) = (cells[ahead][LABEL_FIELD], cells[ahead + 1][LABEL_FIELD]);
+            for &source in sources[begin as usize..end as usize].iter().take(8) {
                 let mut at = source;
                 for _ in 0..hops {
                     at = cells[at as usize][ANCESTOR_FIELD].max(ahead as u32);
@@ -341,9 +404,9 @@ fn semidominators(words: &mut [u32], sources: Vec<u32>, memory: Vec<u32>, steps:
                 prefetch(cells, at as usize);
             }
         }
-        let begin = semi[number] as usize;
-        // No path has led through it so far: its ancestor is its parent.
-        let mut best = cells[number][ANCESTOR_FIELD];
+        // No path has led through it so far: its ancestor is its parent, its label still the place of its list.
+        let [parent, begin] = cells[number];
+        let (mut best, begin) = (parent, begin as usize);
         for &source in &sources[begin..end] {
             if best == 0 {
                 break;
@@ -353,11 +416,15 @@ fn semidominators(words: &mut [u32], sources: Vec<u32>, memory: Vec<u32>, steps:
                 false => smallest_label(cells, source, number as u32, &mut path, steps, |label| label),
             });
         }
-        end = begin;
-        semi[number] = best;
+        if begin < end {
+            // Behind the lists that are still to come.
+            first_semi -= 1;
+            sources[first_semi] = best;
+            end = begin;
+        }
         cells[number][LABEL_FIELD] = best;
     }
-    semi
+    &sources[first_semi..]
 }
 
 /// The label with the smallest `key` on the tree path from `from` up to, and without, the first ancestor that is `limit` or
@@ -388,32 +455,51 @@ fn smallest_label(
     label
 }
 
+/// A depth-first tree with the semidominator of each number.
+struct SemidominatorTree<'a> {
+    tree: DepthFirstTree,
+    /// Edges beside the tree of each number but the first.
+    lengths: UnaryNumbers,
+    /// Of those that have any; that of all others is the parent.
+    semi: &'a [u32],
+}
+
+impl SemidominatorTree<'_> {
+    /// The depth of each number but the first, and its semidominator where that need not be the parent, ascending.
+    #[inline(always)]
+    fn each(&self) -> impl Iterator<Item = (usize, Option<u32>)> + '_ {
+        let mut semi = self.semi.iter().copied();
+        self.tree.depths().zip(self.lengths.iter()).map(move |(depth, length)| match length {
+            0 => (depth, None),
+            _ => (depth, semi.next()),
+        })
+    }
+}
+
 /// Climbs from each parent to the first ancestor that is at or above the semidominator. `memory` has two words for each
 /// number.
-fn immediate_dominators(
-    tree: &DepthFirstTree,
-    semi: &[u32],
-    memory: Vec<u32>,
-    step_budget: u64,
-    steps: &mut u64,
-) -> Vec<u32> {
+fn immediate_dominators(tree: &SemidominatorTree<'_>, memory: Vec<u32>, step_budget: u64, steps: &mut u64) -> Vec<u32> {
     let mut words = memory;
-    let limit_of_steps = *steps + step_budget;
-    let (immediate, path) = words.split_at_mut(semi.len());
+    let (count, limit_of_steps) = (words.len() / 2, *steps + step_budget);
+    let (immediate, path) = words.split_at_mut(count);
     (immediate[0], path[0]) = (0, 0);
-    for (number, depth) in (1..).zip(tree.depths()) {
-        let (mut at, limit) = (path[depth - 1], semi[number]);
+    for (number, (depth, semi)) in (1..).zip(tree.each()) {
+        let mut at = path[depth - 1];
         path[depth] = number as u32;
+        let limit = semi.unwrap_or(at);
         while at > limit {
             at = immediate[at as usize];
             *steps += 1;
         }
         immediate[number] = at;
         if *steps > limit_of_steps {
-            return lengauer_tarjan(&tree.parents(), semi, words, steps);
+            let parents = tree.tree.parents();
+            let semi = tree.each().zip(&parents[1..]).map(|((_, semi), &parent)| semi.unwrap_or(parent));
+            let semi: Vec<u32> = std::iter::once(0).chain(semi).collect();
+            return lengauer_tarjan(&parents, &semi, words, steps);
         }
     }
-    words.truncate(semi.len());
+    words.truncate(count);
     words.shrink_to_fit();
     words
 }

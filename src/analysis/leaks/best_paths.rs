@@ -13,9 +13,9 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 const PREFETCH_DISTANCE: usize = 4;
 const MAX_PREFETCHED_REFERENCES: usize = 8;
 /// A reference of this cost or more explains nothing: what is reached over it stands by itself.
-pub const CUT_COST: u8 = 12;
+pub const MIN_UNEXPLAINED_COST: u8 = 12;
 /// In a label: the reference explains nothing.
-const CUT_LABEL_BIT: u32 = 1 << 31;
+const UNEXPLAINED_LABEL_BIT: u32 = 1 << 31;
 
 /// An object that needs no other to explain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct StartObject {
 /// One reference as a way takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostedReference {
-    /// The less it explains the more it costs; from [`CUT_COST`] on nothing.
+    /// The less it explains the more it costs; from [`MIN_UNEXPLAINED_COST`] on nothing.
     pub cost: u8,
     /// The number of its name: references of one name from objects of one row are one row.
     pub label: u32,
@@ -58,7 +58,7 @@ pub(super) struct ReachedObject {
     /// The label of the reference from the parent.
     pub(super) label: u32,
     /// That reference explains nothing.
-    pub(super) is_cut: bool,
+    pub(super) is_unexplained: bool,
 }
 
 impl BestPaths {
@@ -79,15 +79,15 @@ impl BestPaths {
         let mut reach = |parents: &[u32], places: &mut [u32], node: NodeId| {
             let (parent, label) = (parents[node.index()], places[node.index()]);
             let parent = if parent == NO_PARENT { None } else { Some(places[parent as usize]) };
-            let (label, is_cut) = (label & !CUT_LABEL_BIT, label & CUT_LABEL_BIT != 0);
-            places[node.index()] = take(ReachedObject { node, parent, label, is_cut });
+            let (label, is_unexplained) = (label & !UNEXPLAINED_LABEL_BIT, label & UNEXPLAINED_LABEL_BIT != 0);
+            places[node.index()] = take(ReachedObject { node, parent, label, is_unexplained });
         };
         let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
             let cost = start.cost.min(MAX_COST);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
-                places[start.node.index()] = start.label | CUT_LABEL_BIT;
+                places[start.node.index()] = start.label | UNEXPLAINED_LABEL_BIT;
                 queues[usize::from(cost)].push(start.node);
             }
         }
@@ -124,7 +124,8 @@ impl BestPaths {
                     }
                     *distance = further;
                     parents[to.index()] = from.index() as u32;
-                    places[to.index()] = step.label | if step.cost >= CUT_COST { CUT_LABEL_BIT } else { 0 };
+                    places[to.index()] =
+                        step.label | if step.cost >= MIN_UNEXPLAINED_COST { UNEXPLAINED_LABEL_BIT } else { 0 };
                     // What refers to nothing leads nowhere.
                     if !graph.strong_references(to).is_empty() {
                         queues[usize::from(further)].push(to);

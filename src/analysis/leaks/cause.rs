@@ -102,7 +102,7 @@ impl CauseAnalysis<'_> {
     }
 
     /// By row: bytes that would be freed with its objects, of some rows; 0 of others. O(objects).
-    fn held_by_rows(&self, is_asked: &[bool]) -> Vec<u64> {
+    fn retained_by_rows(&self, is_asked: &[bool]) -> Vec<u64> {
         let (mut set_of, mut sets) = (vec![NO_SET; self.rows.rows().len()], Vec::new());
         for (row, _) in is_asked.iter().enumerate().skip(1).filter(|(_, is_asked)| **is_asked) {
             set_of[row] = sets.len() as u32;
@@ -125,7 +125,7 @@ impl CauseAnalysis<'_> {
             std::iter::successors(Some(row), |&row| Some(self.rows.row(row).parent)).take_while(|&row| row != 0)
         };
         let held =
-            if large.is_empty() { Vec::new() } else { self.held_by_rows(&self.rows.mark_with_ancestors(&large)) };
+            if large.is_empty() { Vec::new() } else { self.retained_by_rows(&self.rows.mark_with_ancestors(&large)) };
         let mut held_below = None;
         let is_settled = |grown: &GrownPlace| grown.grew_in_number || held[grown.element as usize] >= least_bytes;
         let settled: Vec<u32> =
@@ -138,8 +138,9 @@ impl CauseAnalysis<'_> {
             let row = above(grown.element).find(|&row| held[row as usize] >= least_bytes);
             // Objects of a chain are in the row that it began with, which need not hold them.
             let row = row.or_else(|| {
-                let held = held_below
-                    .get_or_insert_with(|| self.held_by_rows(&self.rows.mark_with_ancestors_and_descendants(&large)));
+                let held = held_below.get_or_insert_with(|| {
+                    self.retained_by_rows(&self.rows.mark_with_ancestors_and_descendants(&large))
+                });
                 let below = self.rows.with_descendants(&[grown.element]).into_iter();
                 below.filter(|&row| held[row as usize] >= least_bytes).max_by_key(|&row| held[row as usize])
             });
@@ -156,18 +157,18 @@ impl CauseAnalysis<'_> {
         });
     }
 
-    fn bytes(&self, members: &[DomNode]) -> u64 {
+    fn retained_bytes(&self, members: &[DomNode]) -> u64 {
         members.iter().fold(0, |sum, &number| sum.saturating_add(self.retained.bytes_at(number)))
     }
 
     /// Bytes that would be freed with all objects of each of some sets of rows and all below them. O(objects).
     pub fn retained_by_row_sets(&self, sets: &[Vec<u32>]) -> Vec<u64> {
         let sets: Vec<Vec<u32>> = sets.iter().map(|rows| self.rows.with_descendants(rows)).collect();
-        self.topmost(&sets).iter().map(|members| self.bytes(members)).collect()
+        self.topmost(&sets).iter().map(|members| self.retained_bytes(members)).collect()
     }
 
     /// Gives what grew its figures. O(objects).
-    pub fn with_figures(&self, grown: Vec<GrownPlace>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<LeakCause> {
+    pub fn measure_causes(&self, grown: Vec<GrownPlace>, off_heap: &FxHashMap<NodeId, u64>) -> Vec<LeakCause> {
         let rows_of = |grown: &GrownPlace| match grown.grew_in_number {
             true => self.rows.with_descendants(&grown.rows),
             false => grown.rows.clone(),
@@ -190,7 +191,7 @@ impl CauseAnalysis<'_> {
                     off_heap.iter().filter(|(node, _)| is_below(**node)).map(|(_, bytes)| bytes).sum()
                 }
             };
-            let retained_bytes = self.bytes(&topmost);
+            let retained_bytes = self.retained_bytes(&topmost);
             causes.push(LeakCause { grown, retained_bytes, off_heap_bytes, example, topmost });
         }
         causes
@@ -222,7 +223,7 @@ impl CauseAnalysis<'_> {
 
     /// Takes out causes whose elements another's objects refer to: an index beside a list. What has an element of the
     /// program's own stays, else the larger. O(objects), and the references of what they keep.
-    pub fn without_repeats(&self, causes: &mut Vec<LeakCause>, type_roles: &[TypeRole]) {
+    pub fn remove_repeated_causes(&self, causes: &mut Vec<LeakCause>, type_roles: &[TypeRole]) {
         if causes.len() < 2 {
             return;
         }

@@ -44,7 +44,7 @@ pub struct AccumulationPoint {
     /// Its shape.
     pub shape: AccumulationShape,
     /// The application's own type that most members of a collection of library objects keep, and how many do.
-    pub keeping: Option<(TypeId, u64)>,
+    pub kept_type: Option<(TypeId, u64)>,
 }
 
 /// One type inside a suspect.
@@ -151,14 +151,14 @@ impl SuspectBuilder<'_> {
     /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
     pub fn of_members(&self, members: &[DomNode], common: Option<DomNode>) -> Option<LeakSuspect> {
         let &largest = members.first()?;
-        let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.bytes(number)));
+        let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.retained_bytes(number)));
         let only = if members.len() == 1 { Some(largest) } else { common };
-        let is_all = |only: DomNode| retained_bytes as f64 >= MIN_MAIN_CHILD_SHARE * self.bytes(only) as f64;
+        let is_all = |only: DomNode| retained_bytes as f64 >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(only) as f64;
         if let Some(only) = only.filter(|&only| is_all(only)) {
-            let (number, owner) = self.application_owner(self.owner_of(only, is_all));
+            let (number, owner) = self.application_owner(self.collection_owner(only, is_all));
             return Some(LeakSuspect {
                 subject: SuspectSubject::Object(self.node(number)),
-                retained_bytes: self.bytes(number),
+                retained_bytes: self.retained_bytes(number),
                 retained_objects: self.retained.objects_at(number).into(),
                 accumulation: self.accumulation(&self.descend(number)),
                 owner,
@@ -184,7 +184,7 @@ impl SuspectBuilder<'_> {
     }
 
     /// From an array or a node to the collection, and from that to the object with it, where these hold little else.
-    fn owner_of(&self, mut number: DomNode, is_all: impl Fn(DomNode) -> bool) -> DomNode {
+    fn collection_owner(&self, mut number: DomNode, is_all: impl Fn(DomNode) -> bool) -> DomNode {
         for _ in 0..MAX_OWNER_STEPS {
             let above = self.dominators.immediate_of(number);
             if above == DomNode::ROOT
@@ -198,7 +198,7 @@ impl SuspectBuilder<'_> {
         number
     }
 
-    fn bytes(&self, number: DomNode) -> u64 {
+    fn retained_bytes(&self, number: DomNode) -> u64 {
         self.retained.bytes_at(number)
     }
 
@@ -212,7 +212,9 @@ impl SuspectBuilder<'_> {
 
     fn main_child(&self, number: DomNode) -> Option<DomNode> {
         let below = self.children.of(number);
-        below.max_by(|&a, &b| self.bytes(a).cmp(&self.bytes(b)).then_with(|| self.node(b).cmp(&self.node(a))))
+        below.max_by(|&a, &b| {
+            self.retained_bytes(a).cmp(&self.retained_bytes(b)).then_with(|| self.node(b).cmp(&self.node(a)))
+        })
     }
 
     /// Down while one child has most of the bytes, however deep.
@@ -220,7 +222,7 @@ impl SuspectBuilder<'_> {
         let mut path = vec![from];
         let mut at = from;
         while let Some(child) = self.main_child(at) {
-            if (self.bytes(child) as f64) < MIN_MAIN_CHILD_SHARE * self.bytes(at) as f64 {
+            if (self.retained_bytes(child) as f64) < MIN_MAIN_CHILD_SHARE * self.retained_bytes(at) as f64 {
                 break;
             }
             path.push(child);
@@ -241,7 +243,9 @@ impl SuspectBuilder<'_> {
         }
         match above {
             DomNode::ROOT => (number, None),
-            _ if self.bytes(number) as f64 >= MIN_MAIN_CHILD_SHARE * self.bytes(above) as f64 => (above, None),
+            _ if self.retained_bytes(number) as f64 >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(above) as f64 => {
+                (above, None)
+            }
             _ => (number, Some(self.node(above))),
         }
     }
@@ -251,25 +255,25 @@ impl SuspectBuilder<'_> {
             let number = descent.path[at];
             return AccumulationPoint {
                 node: self.node(number),
-                retained_bytes: self.bytes(number),
+                retained_bytes: self.retained_bytes(number),
                 shape: AccumulationShape::LinkedList(length, type_id),
-                keeping: None,
+                kept_type: None,
             };
         }
         let last = descent.path[descent.path.len() - 1];
         let shape = self.shape(last);
-        let keeping = match shape {
+        let kept_type = match shape {
             AccumulationShape::Collection(_, type_id) if self.libraries.contains(type_id) => {
-                self.kept_by_members(last, type_id)
+                self.type_kept_by_members(last, type_id)
             }
             _ => None,
         };
-        AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape, keeping }
+        AccumulationPoint { node: self.node(last), retained_bytes: self.retained_bytes(last), shape, kept_type }
     }
 
     /// Type that members of a library's type are there for: down from each by its main child to the first type that is the
     /// application's own. The most frequent, if at least half of the members agree.
-    fn kept_by_members(&self, collection: DomNode, member_type: TypeId) -> Option<(TypeId, u64)> {
+    fn type_kept_by_members(&self, collection: DomNode, member_type: TypeId) -> Option<(TypeId, u64)> {
         const MAX_STEPS: usize = 5;
         let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
         let mut members = 0;
@@ -334,18 +338,20 @@ impl SuspectBuilder<'_> {
 
     fn shape(&self, number: DomNode) -> AccumulationShape {
         let below = self.children.of(number);
-        if self.graph.shallow_bytes(self.node(number)) as f64 >= MIN_MAIN_CHILD_SHARE * self.bytes(number) as f64 {
+        if self.graph.shallow_bytes(self.node(number)) as f64
+            >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(number) as f64
+        {
             return AccumulationShape::SingleObject;
         }
         let mut by_type: FxHashMap<TypeId, (u64, u64)> = FxHashMap::default();
         for child in below {
             let group = by_type.entry(self.type_of(child)).or_default();
-            group.0 = group.0.saturating_add(self.bytes(child));
+            group.0 = group.0.saturating_add(self.retained_bytes(child));
             group.1 += 1;
         }
         match by_type.iter().max_by_key(|(type_id, group)| (group.0, std::cmp::Reverse(**type_id))) {
             Some((&type_id, &(bytes, count)))
-                if count as usize >= MIN_COLLECTION_SIZE && bytes >= self.bytes(number) / 2 =>
+                if count as usize >= MIN_COLLECTION_SIZE && bytes >= self.retained_bytes(number) / 2 =>
             {
                 AccumulationShape::Collection(count, type_id)
             }

@@ -14,7 +14,7 @@ mod search;
 mod tests;
 mod type_role;
 
-pub use best_paths::{BestPaths, CUT_COST, CostedReference, ReferenceCosts, StartObject};
+pub use best_paths::{BestPaths, CostedReference, MIN_UNEXPLAINED_COST, ReferenceCosts, StartObject};
 pub use cause::{CauseAnalysis, LeakCause};
 pub use evidence::{
     AccumulationPoint, AccumulationShape, HeldType, LeakSuspect, OtherHeldTypes, SuspectBuilder, SuspectSubject,

@@ -38,10 +38,10 @@ pub struct RowTree {
     rows: Vec<MergedRow>,
     row_of: Vec<u32>,
     /// Rows below row `n` are `list[starts[n]..starts[n + 1]]`.
-    starts: Vec<u32>,
-    list: Vec<u32>,
+    child_starts: Vec<u32>,
+    children: Vec<u32>,
     /// By symbol of a type: objects and bytes of all that is reached.
-    types: FxHashMap<u32, (u64, u64)>,
+    totals_by_symbol: FxHashMap<u32, (u64, u64)>,
 }
 
 /// Names of objects, and bytes that they hold outside the heap.
@@ -77,36 +77,38 @@ impl RowTree {
         let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         let mut last = ((0, 0, 0), 0);
         let mut types: Vec<(u64, u64)> = vec![(0, 0); graph.type_count()];
-        let (paths, row_of) = BestPaths::find(graph, starts, ways, |ReachedObject { node, parent, label, is_cut }| {
-            let type_id = graph.type_of(node);
-            let type_role = &type_roles[type_id.index()];
-            let parent = if is_cut { 0 } else { parent.unwrap_or(0) };
-            let own_symbol = if type_role.has_named_objects { facts.symbols.get(&node).copied() } else { None };
-            let folded = if parent == 0 { None } else { row_to_fold_into(&rows, type_roles, parent, type_id, label) };
-            let row = folded.unwrap_or_else(|| {
-                let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
-                if last.0 != key || last.1 == 0 {
-                    let new = rows.len() as u32;
-                    let row = *known.entry(key).or_insert(new);
-                    if row == new {
-                        rows.push(MergedRow { parent, symbol: key.1, label, type_id, ..top });
+        let (paths, row_of) =
+            BestPaths::find(graph, starts, ways, |ReachedObject { node, parent, label, is_unexplained }| {
+                let type_id = graph.type_of(node);
+                let type_role = &type_roles[type_id.index()];
+                let parent = if is_unexplained { 0 } else { parent.unwrap_or(0) };
+                let own_symbol = if type_role.has_named_objects { facts.symbols.get(&node).copied() } else { None };
+                let folded =
+                    if parent == 0 { None } else { row_to_fold_into(&rows, type_roles, parent, type_id, label) };
+                let row = folded.unwrap_or_else(|| {
+                    let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
+                    if last.0 != key || last.1 == 0 {
+                        let new = rows.len() as u32;
+                        let row = *known.entry(key).or_insert(new);
+                        if row == new {
+                            rows.push(MergedRow { parent, symbol: key.1, label, type_id, ..top });
+                        }
+                        last = (key, row);
                     }
-                    last = (key, row);
+                    last.1
+                });
+                rows[row as usize].is_folded |= folded == Some(parent);
+                let mut bytes = graph.shallow_bytes(node);
+                if !facts.off_heap.is_empty() {
+                    bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
                 }
-                last.1
+                let into = &mut rows[row as usize];
+                into.objects += u32::from(!(type_role.has_parts && folded == Some(parent)));
+                into.own_bytes = into.own_bytes.saturating_add(bytes);
+                let of_type = &mut types[type_id.index()];
+                *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
+                row
             });
-            rows[row as usize].is_folded |= folded == Some(parent);
-            let mut bytes = graph.shallow_bytes(node);
-            if !facts.off_heap.is_empty() {
-                bytes = bytes.saturating_add(facts.off_heap.get(&node).copied().unwrap_or(0));
-            }
-            let into = &mut rows[row as usize];
-            into.objects += u32::from(!(type_role.has_parts && folded == Some(parent)));
-            into.own_bytes = into.own_bytes.saturating_add(bytes);
-            let of_type = &mut types[type_id.index()];
-            *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
-            row
-        });
         rows.shrink_to_fit();
         for at in (1..rows.len()).rev() {
             let parent = rows[at].parent as usize;
@@ -118,8 +120,8 @@ impl RowTree {
             let all = by_name.entry(type_role.symbol).or_default();
             *all = (all.0 + objects, all.1.saturating_add(bytes));
         }
-        let (starts, list) = children_by_row(&rows);
-        (paths, RowTree { rows, row_of, starts, list, types: by_name })
+        let (child_starts, children) = children_by_row(&rows);
+        (paths, RowTree { rows, row_of, child_starts, children, totals_by_symbol: by_name })
     }
 
     /// The rows, each behind its parent.
@@ -133,8 +135,8 @@ impl RowTree {
     }
 
     /// The rows below a row.
-    pub fn below(&self, row: u32) -> &[u32] {
-        &self.list[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    pub fn rows_below(&self, row: u32) -> &[u32] {
+        &self.children[self.child_starts[row as usize] as usize..self.child_starts[row as usize + 1] as usize]
     }
 
     /// The row of an object; `None` of one that is not reached.
@@ -143,13 +145,13 @@ impl RowTree {
     }
 
     /// Objects and bytes of the types of a name.
-    pub(super) fn of_type(&self, symbol: u32) -> (u64, u64) {
-        self.types.get(&symbol).copied().unwrap_or_default()
+    pub(super) fn totals_of_symbol(&self, symbol: u32) -> (u64, u64) {
+        self.totals_by_symbol.get(&symbol).copied().unwrap_or_default()
     }
 
     /// Bytes of the types of each name.
-    pub(super) fn type_bytes(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.types.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
+    pub(super) fn bytes_by_symbol(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.totals_by_symbol.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
     }
 
     /// By row: true for these and those above them. O(rows).
@@ -172,7 +174,7 @@ impl RowTree {
         while let Some(row) = open.pop() {
             if !std::mem::replace(&mut is_below[row as usize], true) {
                 is_around[row as usize] = true;
-                open.extend_from_slice(self.below(row));
+                open.extend_from_slice(self.rows_below(row));
             }
         }
         is_around
@@ -183,7 +185,7 @@ impl RowTree {
         let mut all = tops.to_vec();
         let mut at = 0;
         while at < all.len() {
-            all.extend_from_slice(self.below(all[at]));
+            all.extend_from_slice(self.rows_below(all[at]));
             at += 1;
         }
         all

@@ -17,11 +17,11 @@ const MIN_ELEMENT_GROWTH_SHARE: f64 = 0.25;
 const MIN_ELEMENTS_PER_OBJECT: f64 = 0.5;
 const MIN_FREQUENT_ELEMENT_GROWTH_SHARE: f64 = 0.04;
 /// Without an older dump: so many times the objects of the row above are a collection.
-const MANY_PER_PARENT: u64 = 10;
+const MIN_OBJECTS_PER_PARENT: u64 = 10;
 /// Levels below the rows that grew in which the element is looked for.
 const MAX_ELEMENT_LEVELS: usize = 20;
 /// Types beside the element are told with it where there is one object of them for so many of the element's.
-const BESIDE: u64 = 4;
+const MAX_ELEMENTS_PER_NEIGHBOUR: u64 = 4;
 /// A list's nodes give way to what they carry where there is one for so many of them.
 const MIN_CARRIED_PER_NODE: f64 = 0.9;
 /// A path has moved where less than this share of the new objects is new in the whole heap.
@@ -63,7 +63,8 @@ impl<'s> GrowthSearch<'s> {
         let old_rows = old.map_or_else(Vec::new, |old| join_rows(new, old));
         let whole = match old {
             Some(old) => {
-                let grown = new.type_bytes().map(|(symbol, bytes)| bytes.saturating_sub(old.of_type(symbol).1));
+                let grown =
+                    new.bytes_by_symbol().map(|(symbol, bytes)| bytes.saturating_sub(old.totals_of_symbol(symbol).1));
                 grown.fold(0, u64::saturating_add)
             }
             None => new.row(0).total_bytes,
@@ -108,7 +109,7 @@ impl<'s> GrowthSearch<'s> {
         u64::from(self.row(row).objects.saturating_sub(before))
     }
 
-    fn grew_by(&self, row: u32, least: u64) -> bool {
+    fn grew_by_at_least(&self, row: u32, least: u64) -> bool {
         u64::try_from(self.growth(row)).is_ok_and(|growth| growth >= least)
     }
 
@@ -116,20 +117,21 @@ impl<'s> GrowthSearch<'s> {
     fn is_explained_by_count(&self, row: u32) -> bool {
         let objects = u64::from(self.row(row).objects);
         if self.old.is_none() {
-            let grew_in_number = objects >= MANY_PER_PARENT * u64::from(self.row(self.row(row).parent).objects.max(1));
-            return grew_in_number && !self.holds_more(row);
+            let grew_in_number =
+                objects >= MIN_OBJECTS_PER_PARENT * u64::from(self.row(self.row(row).parent).objects.max(1));
+            return grew_in_number && !self.leads_to_more_objects(row);
         }
         let new = self.new_objects(row) as f64 / objects.max(1) as f64;
         new > 0.0 && new * self.row(row).total_bytes as f64 >= MIN_GROWTH_SHARE_BY_COUNT * self.growth(row) as f64
     }
 
     /// True where the way of most bytes leads to more objects below each of a row than the row has: there the walk goes on.
-    fn holds_more(&self, row: u32) -> bool {
+    fn leads_to_more_objects(&self, row: u32) -> bool {
         let (top, mut at) = (self.row(row), row);
         let objects = u64::from(top.objects);
-        let least = objects * objects.max(MANY_PER_PARENT);
+        let least = objects * objects.max(MIN_OBJECTS_PER_PARENT);
         while !self.type_role(at).is_notable {
-            let below = self.new.below(at);
+            let below = self.new.rows_below(at);
             let Some(&largest) = below.iter().max_by_key(|&&below| self.row(below).total_bytes) else { break };
             let label = self.row(largest).label;
             let alike = || below.iter().map(|&below| self.row(below)).filter(|row| row.label == label);
@@ -148,7 +150,7 @@ impl<'s> GrowthSearch<'s> {
 
     /// So many of what grew at most, that which grew most first. O(rows) beside the sorting: a row is below one candidate,
     /// save where one for each of several stands for it, and only those that are needed are looked into.
-    pub fn run(&self, most: usize) -> Vec<GrownPlace> {
+    pub fn find_grown_places(&self, most: usize) -> Vec<GrownPlace> {
         let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth(row)).sum::<i64>().max(0);
         let mut found = self.candidates();
         found.sort_by_cached_key(|(rows, _)| std::cmp::Reverse(growth(rows)));
@@ -169,21 +171,21 @@ impl<'s> GrowthSearch<'s> {
             let is_runtime_metadata = |below: u32| {
                 self.type_role(below).is_runtime_metadata && (row == 0 || !self.type_role(below).is_chain_link)
             };
-            let large = |below: &&u32| self.grew_by(**below, self.threshold) && !is_runtime_metadata(**below);
-            let large: Vec<u32> = self.new.below(row).iter().filter(large).copied().collect();
+            let large = |below: &&u32| self.grew_by_at_least(**below, self.threshold) && !is_runtime_metadata(**below);
+            let large: Vec<u32> = self.new.rows_below(row).iter().filter(large).copied().collect();
             let (mut more, fewer): (Vec<u32>, Vec<u32>) =
                 large.iter().partition(|&&row| self.is_explained_by_count(row));
             let objects = self.row(row).objects;
             let is_same = |below: u32| row != 0 && objects > 1 && self.row(below).objects == objects;
             open.extend(fewer.into_iter().map(|below| (below, if is_same(below) { one_each } else { below })));
             if !more.is_empty() {
-                more.extend(self.one_for_each(row, &more));
+                more.extend(self.companion_rows(row, &more));
                 more.sort_unstable();
                 found.push((more, true));
             } else if large.is_empty()
                 && row != 0
                 && !self.type_role(row).is_runtime_metadata
-                && self.grew_by(row, self.threshold)
+                && self.grew_by_at_least(row, self.threshold)
             {
                 found.extend(
                     self.growth_spread_below(row, one_each)
@@ -196,25 +198,25 @@ impl<'s> GrowthSearch<'s> {
 
     /// Small objects of the program's own beside those that grew, one for every second of them: what is in these may be
     /// reached the shorter way.
-    fn one_for_each(&self, row: u32, more: &[u32]) -> Vec<u32> {
+    fn companion_rows(&self, row: u32, more: &[u32]) -> Vec<u32> {
         let growth: i64 = more.iter().map(|&row| self.growth(row)).sum();
         let new_objects = more.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
         let least = ((MIN_FREQUENT_ELEMENT_GROWTH_SHARE * growth as f64) as u64).max(1);
         let is_one = |below: &&u32| {
             self.type_role(**below).owner == CodeOwner::Application
-                && !self.grew_by(**below, self.threshold)
-                && self.grew_by(**below, least)
+                && !self.grew_by_at_least(**below, self.threshold)
+                && self.grew_by_at_least(**below, least)
                 && self.is_explained_by_count(**below)
                 && self.new_objects(**below) as f64 >= MIN_ELEMENTS_PER_OBJECT * new_objects as f64
         };
-        self.new.below(row).iter().filter(is_one).copied().collect()
+        self.new.rows_below(row).iter().filter(is_one).copied().collect()
     }
 
     /// Rows below one that grew though none of them did by enough: all that grew in number; else the row itself, as the
     /// highest that has as many objects, for what each of several has is explained with them.
     fn growth_spread_below(&self, row: u32, one_each: u32) -> Option<(Vec<u32>, bool)> {
-        let grew = |below: &&u32| self.grew_by(**below, 1) && self.is_explained_by_count(**below);
-        let below: Vec<u32> = self.new.below(row).iter().filter(grew).copied().collect();
+        let grew = |below: &&u32| self.grew_by_at_least(**below, 1) && self.is_explained_by_count(**below);
+        let below: Vec<u32> = self.new.rows_below(row).iter().filter(grew).copied().collect();
         let together: i64 = below.iter().map(|&row| self.growth(row)).sum();
         if together as u64 >= self.threshold / 2 && !below.is_empty() {
             return Some((below, true));
@@ -238,7 +240,7 @@ impl<'s> GrowthSearch<'s> {
             |symbol: u32| (count(self.new, &rows, symbol), self.old.map_or(0, |old| count(old, &old_rows, symbol)));
         let (objects, objects_old) = counts(symbol);
         if let Some(old) = self.old {
-            let in_heap = |tree: &RowTree| tree.of_type(symbol).0;
+            let in_heap = |tree: &RowTree| tree.totals_of_symbol(symbol).0;
             let more = objects.saturating_sub(objects_old) as f64;
             let more_in_heap = in_heap(self.new).saturating_sub(in_heap(old)) as f64;
             // Named objects are no type: nothing is known of them.
@@ -251,13 +253,13 @@ impl<'s> GrowthSearch<'s> {
         let growth = u64::try_from(growth).unwrap_or(0);
         let mut beside: Vec<(u32, u64, u64)> = Vec::new();
         if grew_in_number {
-            let others = self.beside(element, &rows).map(|row| (row, counts(self.row(row).symbol)));
+            let others = self.rows_beside(element, &rows).map(|row| (row, counts(self.row(row).symbol)));
             beside.extend(others.map(|(row, (objects, objects_old))| (row, objects, objects_old)));
             beside.sort_by_key(|&(_, objects, _)| std::cmp::Reverse(objects));
             // Nodes that carry one each have all of them; of more some are the keys of the others.
             let carriers = u64::from(self.row(self.row(element).parent).objects);
             let all = beside.iter().fold(objects, |sum, (_, objects, _)| sum + objects);
-            if carriers >= objects && all > carriers + carriers / MANY_PER_PARENT {
+            if carriers >= objects && all > carriers + carriers / MIN_OBJECTS_PER_PARENT {
                 beside.clear();
             }
         }
@@ -295,7 +297,8 @@ impl<'s> GrowthSearch<'s> {
                     *best = (depth, row);
                 }
             }
-            level = level.iter().flat_map(|&row| self.new.below(row)).copied().filter(|&row| is_large(row)).collect();
+            level =
+                level.iter().flat_map(|&row| self.new.rows_below(row)).copied().filter(|&row| is_large(row)).collect();
             if level.is_empty() {
                 break;
             }
@@ -306,7 +309,7 @@ impl<'s> GrowthSearch<'s> {
     }
 
     /// Rows of other types that are in the same place as the element: a list may hold several.
-    fn beside(&self, element: u32, rows: &[u32]) -> impl Iterator<Item = u32> {
+    fn rows_beside(&self, element: u32, rows: &[u32]) -> impl Iterator<Item = u32> {
         let (own, type_role) = (self.row(element), *self.type_role(element));
         let is_top = rows.contains(&element);
         let is_beside = move |below: &u32| {
@@ -315,11 +318,11 @@ impl<'s> GrowthSearch<'s> {
                 && row.label == own.label
                 && other.owner == type_role.owner
                 && !(other.is_carrier || other.is_runtime_metadata || other.is_class)
-                && u64::from(row.objects) * BESIDE >= u64::from(own.objects)
+                && u64::from(row.objects) * MAX_ELEMENTS_PER_NEIGHBOUR >= u64::from(own.objects)
                 && (self.old.is_none() || self.new_objects(*below) > 0)
                 && (!is_top || rows.contains(below))
         };
-        self.new.below(own.parent).iter().copied().filter(is_beside)
+        self.new.rows_below(own.parent).iter().copied().filter(is_beside)
     }
 
     /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.
@@ -335,7 +338,7 @@ impl<'s> GrowthSearch<'s> {
                 && type_role.owner == CodeOwner::Application
                 && f64::from(self.row(*below).objects) >= MIN_CARRIED_PER_NODE * nodes
         };
-        self.new.below(element).iter().copied().filter(carries).max_by_key(|&row| self.growth(row))
+        self.new.rows_below(element).iter().copied().filter(carries).max_by_key(|&row| self.growth(row))
     }
 }
 

@@ -108,7 +108,7 @@ proptest! {
         prop_assert_eq!(rows.row(0).total_bytes, reached.iter().map(|&at| objects[at].1).sum::<u64>());
         for (at, row) in rows.rows().iter().enumerate().skip(1) {
             prop_assert!((row.parent as usize) < at);
-            let below: u64 = rows.below(at as u32).iter().map(|&below| rows.row(below).total_bytes).sum();
+            let below: u64 = rows.rows_below(at as u32).iter().map(|&below| rows.row(below).total_bytes).sum();
             prop_assert_eq!(row.total_bytes, row.own_bytes + below);
         }
     }
@@ -143,15 +143,16 @@ fn what_grew_in_number_is_found_with_its_figures() {
     let (old, new) = (graph(&list(100), 5), graph(&list(500), 5));
     let ((_, old_rows), (paths, new_rows)) = (rows(&old, &type_roles, 1), rows(&new, &type_roles, 1));
     let search = |old| GrowthSearch::new(&new_rows, old, &type_roles, Threshold::Share(Percent::TEN_PERCENT));
-    let grown = search(Some(&old_rows)).run(24);
+    let grown = search(Some(&old_rows)).find_grown_places(24);
     assert_eq!(grown.len(), 1, "{grown:?}");
     let found = &grown[0];
     assert_eq!((found.objects, found.objects_old, found.growth), (500, 100, 400 * 1024));
     assert_eq!(new_rows.row(found.element).symbol, 103);
     // Nothing grew, or all became less.
-    assert_eq!(search(Some(&new_rows)).run(24), []);
+    assert_eq!(search(Some(&new_rows)).find_grown_places(24), []);
     assert_eq!(
-        GrowthSearch::new(&old_rows, Some(&new_rows), &type_roles, Threshold::Share(Percent::TEN_PERCENT)).run(24),
+        GrowthSearch::new(&old_rows, Some(&new_rows), &type_roles, Threshold::Share(Percent::TEN_PERCENT))
+            .find_grown_places(24),
         []
     );
     let (dominators, retained) = RetainedSizes::with_dominators(&new);
@@ -164,8 +165,8 @@ fn what_grew_in_number_is_found_with_its_figures() {
         retained: &retained,
         children: &children,
     };
-    let mut complete = causes.with_figures(grown, &rustc_hash::FxHashMap::default());
-    causes.without_repeats(&mut complete, &type_roles);
+    let mut complete = causes.measure_causes(grown, &rustc_hash::FxHashMap::default());
+    causes.remove_repeated_causes(&mut complete, &type_roles);
     let cause = &complete[0];
     assert_eq!((complete.len(), cause.retained_bytes), (1, 500 * 1024));
     assert_eq!(new.type_name(new.type_of(cause.example)), "T3");
@@ -205,7 +206,7 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
         let graph = graph(&lists_in_a_list(lists, each), 6);
         let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
         let (_, rows) = RowTree::find(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default());
-        let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).run(24);
+        let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).find_grown_places(24);
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((rows.row(found.element).symbol, found.objects), (symbol, objects), "{lists} {each}");
         let beside: Vec<(u32, u64)> =

@@ -4,13 +4,13 @@
 mod tree;
 
 pub use tree::{
-    BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow, HeapTree,
+    Breakdown, BreakdownBy, BreakdownHeap, BreakdownOptions, BreakdownRow, BreakdownStart, HeapTree, NAME_SEPARATOR,
     default_min_share, heap_choice_of,
 };
-use tree::{MAX_ROWS, TreeView};
+use tree::{MAX_ROWS, TreeRowBuilder};
 
 use crate::allocations::{AllocationDump, AllocationHeap};
-pub use crate::analysis::breakdown::{Axis, BreakdownKind};
+pub use crate::analysis::breakdown::{Axis, BreakdownRowKind};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::Threshold;
@@ -37,7 +37,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
             None => breakdown_of_objects(dump, graph, options),
         },
         Content::Allocations(allocations) => match &options.object {
-            Some(object) => Err(AnswerError::NoObjectsToBeginAt(object.to_string())),
+            Some(object) => Err(AnswerError::StartNeedsObjects(object.to_string())),
             None => breakdown_of_allocations(dump, allocations, options),
         },
     }
@@ -71,14 +71,23 @@ fn breakdown_of_allocations<'d>(
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
         let names = &allocations.names;
-        let view = TreeView { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
+        let view = TreeRowBuilder {
+            options,
+            heap,
+            names,
+            depth,
+            min_size,
+            shows_types_below_backtraces: true,
+            keeps_self_row: false,
+            rows_left,
+        };
         let (rows, totals) = view.rows()?;
         if rows.is_empty() {
             continue;
         }
         let tree = HeapTree::new(rows, "/", |name| names.text(name), |_| None);
         rows_left -= tree.rows().len();
-        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.at(0)), object: None, tree });
+        heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.total_at(0)), object: None, tree });
     }
     match &options.below {
         Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),
@@ -117,9 +126,17 @@ pub(super) fn breakdown_of_objects<'d>(
         heap.process = graph.sections()[section.index()].name.clone();
     }
     let min_size = options.min_size.unwrap_or_else(default_min_share);
-    let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
-    let view =
-        TreeView { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
+    let (keeps_self_row, rows_left) = (start.is_some(), MAX_ROWS);
+    let view = TreeRowBuilder {
+        options,
+        heap: &heap,
+        names: &names,
+        depth,
+        min_size,
+        shows_types_below_backtraces: false,
+        keeps_self_row,
+        rows_left,
+    };
     let (rows, totals) = view.rows()?;
     if let Some(path) = options.below.as_ref().filter(|_| rows.is_empty()) {
         return Err(AnswerError::NoSuchPath(path.clone()));
@@ -140,7 +157,7 @@ pub(super) fn breakdown_of_objects<'d>(
         named.next()?.joint_name_of_dominated(&[step(first), step(last)])
     };
     let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize], reference);
-    let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));
+    let object = start.map(|node| BreakdownStart::new(dump, graph, node, &heap));
     let whole = match scope.section().filter(|_| graph.sections().len() > 1) {
         Some(section) if heap.process.is_empty() => format!("section {}", section.number()),
         Some(section) => format!("section {} ({})", section.number(), heap.process),
@@ -148,19 +165,19 @@ pub(super) fn breakdown_of_objects<'d>(
         None => heap.process.clone(),
     };
     let title = || format!("{whole}, types on the way down the dominator tree");
-    let title = object.as_ref().map_or_else(title, BreakdownObject::title);
-    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.at(0)) };
+    let title = object.as_ref().map_or_else(title, BreakdownStart::title);
+    let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.total_at(0)) };
     Ok(answer(vec![BreakdownHeap { heap, object, tree }]))
 }
 
-impl BreakdownObject {
+impl BreakdownStart {
     /// `heap` has what the object retains.
     fn new(dump: &OpenDump, graph: &HeapGraph, node: NodeId, heap: &AllocationHeap) -> Self {
-        BreakdownObject {
+        BreakdownStart {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
-            said: ValueReader::of(dump).and_then(|values| values.row(node).said),
+            value_words: ValueReader::of(dump).and_then(|values| values.row(node).value_words),
             retained_bytes: heap.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes())),
         }
     }

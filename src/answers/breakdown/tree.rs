@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::allocations::{AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
 use crate::analysis::breakdown::CallerTree;
-use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownKind, BreakdownTree, PositionedRow};
+use crate::analysis::breakdown::{Axes, Axis, BreakdownEntry, BreakdownRowKind, BreakdownTree, PositionedRow};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::figure::{ALLOCATIONS, BYTES, NAME, figures_of};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, heap_title};
@@ -70,13 +70,13 @@ pub fn default_min_share() -> Threshold {
 }
 
 /// Between the names of a path, as in folded stacks.
-pub const BETWEEN_NAMES: char = ';';
+pub const NAME_SEPARATOR: char = ';';
 
 /// By figure: the value of a place; with a name for its figure places come by their names.
-const ORDER_COLUMNS: [(Figure, ValueOfPlace); 3] =
+const ORDER_COLUMNS: [(Figure, PlaceSortValue); 3] =
     [(BYTES, |amount| Some(amount.bytes)), (ALLOCATIONS, |amount| amount.allocations), (NAME, |_| None)];
 
-type ValueOfPlace = fn(AllocationAmount) -> Option<u64>;
+type PlaceSortValue = fn(AllocationAmount) -> Option<u64>;
 
 impl BreakdownOptions {
     /// Figures that children can be ordered by; allocations are objects where those are broken down.
@@ -84,7 +84,7 @@ impl BreakdownOptions {
 
     /// Levels above the place where the trees begin, at most.
     pub(super) fn levels_above(&self) -> u32 {
-        self.below.as_ref().map_or(0, |path| 1 + path.matches(BETWEEN_NAMES).count() as u32)
+        self.below.as_ref().map_or(0, |path| 1 + path.matches(NAME_SEPARATOR).count() as u32)
     }
 
     /// The command line that asks the same.
@@ -142,7 +142,7 @@ pub struct BreakdownHeap<'d> {
     pub heap: HeapRow,
     /// The object asked for, of which the tree is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<BreakdownObject>,
+    pub object: Option<BreakdownStart>,
     /// The tree.
     pub tree: HeapTree<'d>,
 }
@@ -150,7 +150,7 @@ pub struct BreakdownHeap<'d> {
 /// The object that a tree begins at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct BreakdownObject {
+pub struct BreakdownStart {
     /// Its id as the dump writes it, with its section where there are several.
     pub id: String,
     /// The name of its type.
@@ -161,15 +161,15 @@ pub struct BreakdownObject {
     pub class: Option<String>,
     /// Its own value in words.
     #[serde(skip)]
-    pub said: Option<String>,
+    pub value_words: Option<String>,
     /// Bytes that would be freed with it, of all types.
     pub retained_bytes: u64,
 }
 
-impl BreakdownObject {
+impl BreakdownStart {
     pub(super) fn title(&self) -> String {
-        let BreakdownObject { id, type_name, .. } = self;
-        let said = self.class.as_ref().or(self.said.as_ref());
+        let BreakdownStart { id, type_name, .. } = self;
+        let said = self.class.as_ref().or(self.value_words.as_ref());
         let said = said.map_or(String::new(), |said| format!(" {said}"));
         format!("{id}, {type_name}{said}: types on the way down the dominator tree")
     }
@@ -203,7 +203,7 @@ pub struct BreakdownRow<'d> {
     /// way of others. The first 4,096 rows have them.
     pub reference: Option<String>,
     /// Kind of the node.
-    pub kind: BreakdownKind,
+    pub kind: BreakdownRowKind,
     /// Axis that it belongs to.
     pub axis: Axis,
     /// Bytes of the node.
@@ -221,7 +221,7 @@ impl<'d> HeapTree<'d> {
     }
 
     /// Returns true if a row has the name of a reference.
-    pub fn have_names(&self) -> bool {
+    pub fn has_reference_names(&self) -> bool {
         self.rows().iter().any(|place| place.row.reference.is_some())
     }
 }
@@ -238,7 +238,7 @@ struct BreakdownFields<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
-    kind: BreakdownKind,
+    kind: BreakdownRowKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<Axis>,
     bytes: u64,
@@ -256,7 +256,7 @@ impl<'d> BreakdownFields<'d> {
             name,
             reference: reference.clone().filter(|name| name != "…"),
             kind,
-            axis: matches!(kind, BreakdownKind::SelfCost | BreakdownKind::Other).then_some(axis),
+            axis: matches!(kind, BreakdownRowKind::SelfCost | BreakdownRowKind::Other).then_some(axis),
             bytes,
             allocations,
             at_least: is_lower_bound,
@@ -294,8 +294,8 @@ impl<'d> HeapTree<'d> {
         let mut shown = |BreakdownEntry { kind, axis, name, frame, amount }: BreakdownEntry| BreakdownRow {
             reference: frame.and_then(&mut reference),
             name: match (kind, name) {
-                (BreakdownKind::Root, _) => top,
-                (BreakdownKind::Other, _) => "<other>",
+                (BreakdownRowKind::Root, _) => top,
+                (BreakdownRowKind::Other, _) => "<other>",
                 (_, Some(name)) => text(name),
                 (_, None) => "<self>",
             },
@@ -310,19 +310,19 @@ impl<'d> HeapTree<'d> {
 }
 
 /// Layout of the tree of one heap.
-pub(super) struct TreeView<'a> {
+pub(super) struct TreeRowBuilder<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
     pub(super) names: &'a Names,
     pub(super) depth: u32,
     pub(super) min_size: Threshold,
-    pub(super) types_below: bool,
+    pub(super) shows_types_below_backtraces: bool,
     /// The root's own bytes are a row, however few.
-    pub(super) keep_self: bool,
+    pub(super) keeps_self_row: bool,
     pub(super) rows_left: usize,
 }
 
-impl TreeView<'_> {
+impl TreeRowBuilder<'_> {
     /// The rows; none where there is no such place to begin at.
     pub(super) fn rows(&self) -> Result<(Vec<TreeRow<BreakdownEntry>>, AllocationTotals), AnswerError> {
         let axes = match self.options.by {
@@ -338,17 +338,22 @@ impl TreeView<'_> {
             // Callers are found from the last frames, however deep these are.
             depth: if axes.is_none() { u32::MAX } else { self.depth.saturating_add(self.options.levels_above()) },
             by_type: self.options.by != BreakdownBy::Backtrace && axes.is_some(),
-            wanted: types.is_some().then_some(&is_wanted),
+            is_wanted: types.is_some().then_some(&is_wanted),
         };
         let totals = AllocationTotals::compute(self.heap, &totals_options);
         if totals.pairs_left_out > 0 {
             return Err(AnswerError::TooManyPairs(heap_title(self.heap)));
         }
-        let min_bytes = self.min_size.at_least(totals.at(0).bytes);
+        let min_bytes = self.min_size.at_least(totals.total_at(0).bytes);
         let most = self.rows_left + 1;
         let rows: Vec<TreeRow<BreakdownEntry>> = match axes {
             Some(axes) => {
-                let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
+                let tree = BreakdownTree {
+                    heap: self.heap,
+                    totals: &totals,
+                    axes,
+                    shows_types_below_backtraces: self.shows_types_below_backtraces,
+                };
                 let below = |node: &mut PositionedRow<_>, depth: u32| {
                     let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
                     let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes, value);
@@ -392,7 +397,7 @@ impl TreeView<'_> {
                 let Some(name) = child.row.name.map(|name| self.names.text(name)) else { continue };
                 match left.strip_prefix(name) {
                     Some("") => return Some(child),
-                    Some(rest) => further.extend(rest.strip_prefix(BETWEEN_NAMES).map(|rest| (child, rest))),
+                    Some(rest) => further.extend(rest.strip_prefix(NAME_SEPARATOR).map(|rest| (child, rest))),
                     None => {}
                 }
             }
@@ -408,11 +413,11 @@ impl TreeView<'_> {
         parent: &BreakdownEntry,
         axis: Axis,
         min_bytes: u64,
-        value: ValueOfPlace,
+        value: PlaceSortValue,
     ) -> TreeLevel<PositionedRow<P>> {
         let all = children.len();
         let keeps = |child: &PositionedRow<P>| {
-            self.keep_self && parent.kind == BreakdownKind::Root && child.row.kind == BreakdownKind::SelfCost
+            self.keeps_self_row && parent.kind == BreakdownRowKind::Root && child.row.kind == BreakdownRowKind::SelfCost
         };
         let kept: Vec<PositionedRow<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
@@ -423,7 +428,7 @@ impl TreeView<'_> {
             let by_value = value(b.amount).cmp(&value(a.amount));
             let order = by_value.then_with(|| text(a).cmp(text(b)));
             let order = if reverse { order.reverse() } else { order };
-            (a.kind == BreakdownKind::SelfCost).cmp(&(b.kind == BreakdownKind::SelfCost)).then(order)
+            (a.kind == BreakdownRowKind::SelfCost).cmp(&(b.kind == BreakdownRowKind::SelfCost)).then(order)
         });
         level.rows.extend(kept);
         let other = parent.other(axis, level.rows.iter().map(|child| &child.row));

@@ -23,6 +23,7 @@ use crate::analysis::allocation_totals::{self, TotalsOptions};
 use crate::analysis::diff::{AllocationDiff, join_by_name};
 use crate::analysis::heap_total::HeapTotal;
 use crate::dump::{Content, OpenDump};
+use options::NamedGrowth;
 use rows::object_diff;
 
 /// Compares two dumps, or two memory dumps of one that is given twice. O(objects) of both; with retained bytes, or by
@@ -62,7 +63,7 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
                 Some((objects, rows)) => (Some(objects), rows),
                 None => (None, join_by_name(old.rows, new.rows)),
             };
-            let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
+            let whole = if options.scope.chooses_some() { "what matches" } else { "the heap" };
             let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), options);
             Ok(Diff { roots_inferred, objects, ..diff })
         }
@@ -79,11 +80,12 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
 }
 
 impl Diff {
-    /// `whole`: words for everything, which the limits are checked for.
-    fn new(old: Totals, new: Totals, whole: &str, source: RowSource, options: &DiffOptions) -> Self {
+    /// `whole_words`: those for everything, which the limits are checked for.
+    fn new(old: Totals, new: Totals, whole_words: &str, source: RowSource, options: &DiffOptions) -> Self {
         let rows = DiffRows::new(source, options);
+        let whole = NamedGrowth { name: whole_words, old_bytes: old.bytes(), new_bytes: new.bytes() };
         Diff {
-            over_limits: options.growth_limits.check((whole, old.bytes(), new.bytes()), &rows.sizes_of_types()),
+            over_limits: options.growth_limits.check(whole, &rows.growth_of_types()),
             shallow_bytes_delta: (!rows.are_of_allocations()).then(|| delta(old.bytes(), new.bytes())),
             old,
             new,
@@ -122,13 +124,13 @@ fn diff_of_allocations(
             if by_type.pairs_left_out > 0 {
                 return Err(AnswerError::TooManyPairs(heap_title(heap)));
             }
-            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, wanted: None };
+            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
             let paths = allocation_totals::AllocationTotals::compute(heap, &of_paths);
             diff.add_types(&by_type.types, &dump.names, number == 1);
             diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
         }
     }
-    let Change { old, new } = diff.whole();
+    let Change { old, new } = diff.total();
     let [old, new] = [old, new].map(|amounts| Totals::of_allocations(amounts.bytes, amounts.count));
     let unmatched_heaps = UnmatchedHeaps::find(&sides);
     let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();

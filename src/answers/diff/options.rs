@@ -26,7 +26,7 @@ pub struct DiffOptions {
     /// Retained bytes of groups too: a lower bound, by the dominator tree.
     pub retained: bool,
     /// Rows that did not change too.
-    pub unchanged: bool,
+    pub with_unchanged: bool,
     /// The order of the rows: one of [`orders`](DiffBy::orders), figures largest first, by percent what was not there first of
     /// all; ties by growth in bytes. Default: growth in bytes.
     pub order: Option<Figure>,
@@ -49,7 +49,7 @@ impl DiffOptions {
             DiffBy::Objects => line.option("--by", Some("object")),
         };
         line.switch("--retained", self.retained);
-        line.switch("--all", self.unchanged);
+        line.switch("--all", self.with_unchanged);
         line.sort(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
         self.growth_limits.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -69,7 +69,7 @@ pub struct DiffFlags {
     /// Rows are kinds of roots.
     pub roots: bool,
     /// Rows that did not change too.
-    pub unchanged: bool,
+    pub with_unchanged: bool,
     /// Types have limits.
     pub type_limits: bool,
 }
@@ -80,7 +80,7 @@ impl DiffBy {
     /// # Errors
     /// If the dumps have no such rows, in words for the command line.
     pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
-        let DiffFlags { retained, paths, roots, unchanged, type_limits } = flags;
+        let DiffFlags { retained, paths, roots, with_unchanged, type_limits } = flags;
         match self {
             by if type_limits && (paths || roots || by != DiffBy::default()) => {
                 Err("--fail-over TYPE=SIZE and --fail-over-type limit types: leave --by, --paths and --roots out")
@@ -90,7 +90,7 @@ impl DiffBy {
             }
             by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
             _ if !of_objects => Err("the dumps hold allocation totals: --by is type or backtrace"),
-            DiffBy::Objects if retained || unchanged => {
+            DiffBy::Objects if retained || with_unchanged => {
                 Err("--by object has what new objects retain together: leave --retained and --all out")
             }
             _ if paths => Ok(DiffBy::Paths),
@@ -106,9 +106,9 @@ impl DiffBy {
 pub struct GrowthLimit {
     text: String,
     /// Types that are limited together; `None` for the whole heap.
-    of: Option<TypePattern>,
+    types: Option<TypePattern>,
     /// The limit; a share is one of the old bytes.
-    most: Threshold,
+    limit: Threshold,
 }
 
 /// `10%`, `20MiB`, each also behind `PATTERN=`.
@@ -116,8 +116,8 @@ impl FromStr for GrowthLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (of, most) = TypePattern::split_limit(text)?;
-        Ok(GrowthLimit { text: text.to_string(), of, most: most.parse()? })
+        let (types, limit) = TypePattern::split_limit(text)?;
+        Ok(GrowthLimit { text: text.to_string(), types, limit: limit.parse()? })
     }
 }
 
@@ -132,13 +132,24 @@ pub struct GrowthLimits {
     pub min_bytes: Option<Threshold>,
 }
 
-/// A type, with its bytes in the old dump and in the new one.
-pub(super) type TypeSizes<'r> = (&'r str, u64, u64);
+/// The bytes of a type, or of the heap, in the old dump and in the new one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NamedGrowth<'r> {
+    pub(super) name: &'r str,
+    pub(super) old_bytes: u64,
+    pub(super) new_bytes: u64,
+}
+
+impl NamedGrowth<'_> {
+    fn growth_bytes(&self) -> u64 {
+        u64::try_from(delta(self.old_bytes, self.new_bytes)).unwrap_or(0)
+    }
+}
 
 impl GrowthLimits {
     /// Returns true if types are limited, and not only the heap.
-    pub fn are_of_types(&self) -> bool {
-        self.each_type.is_some() || self.limits.iter().any(GrowthLimit::is_of_types)
+    pub fn has_type_limits(&self) -> bool {
+        self.each_type.is_some() || self.limits.iter().any(GrowthLimit::limits_types)
     }
 
     /// Adds the options of a command line that sets the same limits.
@@ -150,24 +161,21 @@ impl GrowthLimits {
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
     /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
-    pub(super) fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Vec<OverLimit> {
+    pub(super) fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Vec<OverLimit> {
         let some = self.limits.iter().filter_map(|limit| limit.check(whole, rows));
-        some.chain(self.each_type.and_then(|share| self.check_each(share, whole.1, rows))).collect()
+        some.chain(self.each_type.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
     }
 
-    fn check_each(&self, share: Percent, whole: u64, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
+    fn check_each_type(&self, share: Percent, whole: u64, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
         const MAX_TYPES_NAMED: usize = 5;
         let least = self.min_bytes.map_or(0, |least| least.at_least(whole));
-        let grown = |old: u64, new: u64| u64::try_from(delta(old, new)).unwrap_or(0);
-        let is_over = |&&(_, old, new): &&TypeSizes<'_>| {
-            let grown = grown(old, new);
-            grown > share.at_most(old) && grown >= least
-        };
-        let mut over: Vec<&TypeSizes<'_>> = rows.iter().filter(is_over).collect();
-        sort::by_key(&mut over, |(name, old, new)| (Reverse(grown(*old, *new)), *name));
+        let is_over =
+            |row: &&NamedGrowth<'_>| row.growth_bytes() > share.at_most(row.old_bytes) && row.growth_bytes() >= least;
+        let mut over: Vec<&NamedGrowth<'_>> = rows.iter().filter(is_over).collect();
+        sort::by_key(&mut over, |row| (Reverse(row.growth_bytes()), row.name));
         let named = over.iter().take(MAX_TYPES_NAMED);
         let named: Vec<String> =
-            named.map(|(name, old, new)| format!("{name} by {}", bytes_in_words(grown(*old, *new)))).collect();
+            named.map(|row| format!("{} by {}", row.name, bytes_in_words(row.growth_bytes()))).collect();
         let more = over.len().saturating_sub(MAX_TYPES_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let count = count_of(over.len() as u64, "types");
@@ -178,32 +186,35 @@ impl GrowthLimits {
 
 impl GrowthLimit {
     /// Returns true if it limits types, not the heap.
-    pub fn is_of_types(&self) -> bool {
-        self.of.is_some()
+    pub fn limits_types(&self) -> bool {
+        self.types.is_some()
     }
 
-    fn check(&self, whole: TypeSizes<'_>, rows: &[TypeSizes<'_>]) -> Option<OverLimit> {
-        let (name, old, new) = match &self.of {
+    fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
+        let checked = match &self.types {
             None => whole,
             Some(pattern) => {
                 let text = pattern.text();
-                let mut own = rows.iter().filter(|(name, ..)| pattern.matches(name)).peekable();
+                let mut own = rows.iter().filter(|row| pattern.matches(row.name)).peekable();
                 if own.peek().is_none() {
                     return Some(OverLimit::of_nothing(
                         "type in the dumps",
                         &self.text,
                         pattern,
-                        rows.iter().map(|(name, ..)| *name),
+                        rows.iter().map(|row| row.name),
                     ));
                 }
-                own.fold((text, 0, 0), |(text, old, new), row| {
-                    (text, u64::saturating_add(old, row.1), u64::saturating_add(new, row.2))
+                own.fold(NamedGrowth { name: text, old_bytes: 0, new_bytes: 0 }, |sum, row| NamedGrowth {
+                    old_bytes: sum.old_bytes.saturating_add(row.old_bytes),
+                    new_bytes: sum.new_bytes.saturating_add(row.new_bytes),
+                    ..sum
                 })
             }
         };
-        let limit = self.most.at_most(old);
-        let grown = u64::try_from(delta(old, new)).ok().filter(|grown| *grown > limit)?;
-        let text = format!("{name} grew by {}, over the limit of {}", bytes_in_words(grown), format_bytes(limit));
+        let limit = self.limit.at_most(checked.old_bytes);
+        let grown = Some(checked.growth_bytes()).filter(|grown| *grown > limit)?;
+        let (name, bytes) = (checked.name, bytes_in_words(grown));
+        let text = format!("{name} grew by {bytes}, over the limit of {}", format_bytes(limit));
         Some(OverLimit { text, is_over: true })
     }
 }
@@ -227,7 +238,7 @@ mod tests {
                 ..ScopeOptions::of_section(Some("2"))
             },
             by: DiffBy::Paths,
-            unchanged: true,
+            with_unchanged: true,
             order: Some(crate::answers::figure::NAME),
             limits: Limits { rows: Some(5), reverse: true },
             growth_limits: GrowthLimits { limits: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
@@ -241,11 +252,21 @@ mod tests {
         assert_eq!(DiffOptions::default().command_line().for_shell(paths), "heapdump diff -n 0 old.txt new.txt");
     }
 
-    const ROWS: [TypeSizes<'static>; 5] =
-        [("A", 100, 110), ("A[]", 1000, 1200), ("B", 50, 10), ("New", 0, 4), ("Same", 9, 9)];
+    const fn growth(name: &str, old_bytes: u64, new_bytes: u64) -> NamedGrowth<'_> {
+        NamedGrowth { name, old_bytes, new_bytes }
+    }
+
+    const HEAP: NamedGrowth<'static> = growth("the heap", 1159, 1333);
+    const ROWS: [NamedGrowth<'static>; 5] = [
+        growth("A", 100, 110),
+        growth("A[]", 1000, 1200),
+        growth("B", 50, 10),
+        growth("New", 0, 4),
+        growth("Same", 9, 9),
+    ];
 
     fn said(limit: &str) -> Option<OverLimit> {
-        limit.parse::<GrowthLimit>().unwrap().check(("the heap", 1159, 1333), &ROWS)
+        limit.parse::<GrowthLimit>().unwrap().check(HEAP, &ROWS)
     }
 
     #[test]
@@ -305,7 +326,7 @@ mod tests {
                 each_type: share,
                 min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
             };
-            limits.check(("the heap", 1159, 1333), &ROWS).pop().map(|over| over.text)
+            limits.check(HEAP, &ROWS).pop().map(|over| over.text)
         };
         let a = "A[] by 200 B (200 bytes)";
         assert_eq!(

@@ -12,7 +12,7 @@ use crate::allocations::add_counts;
 use crate::analysis::diff::AllocationDiff;
 use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
 use crate::answers::diff::options::DiffOptions;
-use crate::answers::diff::options::TypeSizes;
+use crate::answers::diff::options::NamedGrowth;
 use crate::answers::diff_side::{
     DiffColumn, DiffSide, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
 };
@@ -123,10 +123,10 @@ pub struct UnmatchedHeaps {
 impl UnmatchedHeaps {
     /// The same in words: a sentence for each dump that has some.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
-        const SHOWN: usize = 6;
+        const MAX_NAMES_SHOWN: usize = 6;
         let lone = [("old", &self.old), ("new", &self.new)].into_iter().filter(|(_, heaps)| !heaps.is_empty());
         lone.map(|(side, heaps)| {
-            let shown = &heaps[..heaps.len().min(SHOWN)];
+            let shown = &heaps[..heaps.len().min(MAX_NAMES_SHOWN)];
             let more = heaps.len() - shown.len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("only the {side} dump has heaps of {}{more}", shown.join(", "))
@@ -199,14 +199,15 @@ pub enum DiffName<'d> {
 impl<'d> DiffName<'d> {
     /// The name; the names of a backtrace in a line, of a long one without its middle.
     pub fn shortened(&self) -> Cow<'d, str> {
-        const SHOWN: usize = 40;
+        const MAX_NAMES_SHOWN: usize = 40;
         let names = match self {
             DiffName::Text(name) => return (*name).into(),
-            DiffName::Backtrace(names) if names.len() <= SHOWN => return names.join(" > ").into(),
+            DiffName::Backtrace(names) if names.len() <= MAX_NAMES_SHOWN => return names.join(" > ").into(),
             DiffName::Backtrace(names) => names,
         };
-        let (start, end) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
-        format!("{} > ... {} left out ... > {}", start.join(" > "), names.len() - SHOWN, end.join(" > ")).into()
+        let (start, end) = (&names[..MAX_NAMES_SHOWN / 2], &names[names.len() - MAX_NAMES_SHOWN / 2..]);
+        format!("{} > ... {} left out ... > {}", start.join(" > "), names.len() - MAX_NAMES_SHOWN, end.join(" > "))
+            .into()
     }
 
     /// The names on the way down, of a path or backtrace.
@@ -236,17 +237,25 @@ impl DiffRows {
     }
 
     /// All types, with their bytes on both sides; of those that are asked for.
-    pub(super) fn sizes_of_types(&self) -> Vec<TypeSizes<'_>> {
+    pub(super) fn growth_of_types(&self) -> Vec<NamedGrowth<'_>> {
         let bytes = |amounts: &Amounts| if self.options.retained { amounts.retained_bytes } else { amounts.bytes };
         match &self.source {
             RowSource::Joined(_) if self.by == DiffBy::Objects => Vec::new(),
             RowSource::Joined(rows) => {
-                rows.iter().map(|(name, change)| (name.as_str(), bytes(&change.old), bytes(&change.new))).collect()
+                let rows = rows.iter().map(|(name, change)| (name.as_str(), bytes(&change.old), bytes(&change.new)));
+                rows.map(|(name, old_bytes, new_bytes)| NamedGrowth { name, old_bytes, new_bytes }).collect()
             }
             RowSource::Allocations(diff) => {
-                let types = diff.types(true).into_iter().map(|name| (diff.type_name(name), diff.change_of_type(name)));
-                let sizes = types.map(|(name, change)| (name, change.old.bytes, change.new.bytes));
-                sizes.filter(|(name, ..)| self.is_asked_for(name)).collect()
+                let types = diff
+                    .types_by_growth(true)
+                    .into_iter()
+                    .map(|name| (diff.type_name(name), diff.change_of_type(name)));
+                let growth = |(name, change): (_, Change<Amounts>)| NamedGrowth {
+                    name,
+                    old_bytes: change.old.bytes,
+                    new_bytes: change.new.bytes,
+                };
+                types.map(growth).filter(|row| self.is_asked_for(row.name)).collect()
             }
         }
     }
@@ -298,7 +307,7 @@ impl DiffRows {
 
     /// Rows come ordered by growth; a stable sort keeps that among equals.
     fn in_order(&self, by: DiffBy) -> OrderedRows {
-        let with_all = self.options.unchanged || by == DiffBy::Objects;
+        let with_all = self.options.with_unchanged || by == DiffBy::Objects;
         let is_shown = |change: &Change<Amounts>| with_all || change.old != change.new;
         let mut rows: Vec<u32> = match &self.source {
             RowSource::Joined(rows) => {
@@ -306,7 +315,7 @@ impl DiffRows {
             }
             RowSource::Allocations(diff) => {
                 let is_path = by == DiffBy::Backtraces;
-                let mut rows = if is_path { diff.paths(with_all) } else { diff.types(with_all) };
+                let mut rows = if is_path { diff.paths_by_growth(with_all) } else { diff.types_by_growth(with_all) };
                 let last_name = |&row: &u32| if is_path { diff.last_name_of(row) } else { diff.type_name(row) };
                 rows.retain(|row| self.is_asked_for(last_name(row)));
                 rows
@@ -362,11 +371,11 @@ impl Serialize for KeyedRow<'_> {
         if name_comes_first {
             map.serialize_entry(key, name)?;
         }
-        for &DiffColumn { figure, of, at } in &self.list.columns {
-            match at {
-                DiffSide::Old => map.serialize_entry(figure.key, &change.old.get(of))?,
-                DiffSide::New => map.serialize_entry(figure.key, &change.new.get(of))?,
-                DiffSide::Growth => map.serialize_entry(figure.key, &change.growth(of))?,
+        for &DiffColumn { figure, measure, side } in &self.list.columns {
+            match side {
+                DiffSide::Old => map.serialize_entry(figure.key, &change.old.get(measure))?,
+                DiffSide::New => map.serialize_entry(figure.key, &change.new.get(measure))?,
+                DiffSide::Growth => map.serialize_entry(figure.key, &change.growth(measure))?,
             }
         }
         if !name_comes_first {

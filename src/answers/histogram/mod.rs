@@ -92,7 +92,7 @@ fn histogram_of_objects(
         () => figures,
     };
     // Of the whole scope, whatever of it matches.
-    let matching = options.scope.filter.as_ref().map(|filter| MatchingRow {
+    let matching = options.scope.filter.as_ref().map(|filter| MatchingTotals {
         filter: filter.text(),
         matching_objects: sum.objects,
         matching_bytes: sum.shallow_bytes,
@@ -200,9 +200,13 @@ fn add_retained(
         dump.check_exact_retained()?;
         let count = sets.len();
         let most_steps = max_steps_of_exact(graph);
-        let Ok(exact) =
-            retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps, |done| dump.steps(done, count))
-        else {
+        let Ok(exact) = retained_exact_by_set(
+            graph,
+            &sets,
+            |node| groups.group_of(node),
+            most_steps,
+            |done| dump.steps(done, count),
+        ) else {
             let what = format!("taking {count} groups of objects out one by one is too much work");
             return Err(AnswerError::TooMuchWork(what));
         };
@@ -226,7 +230,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     for (at, (name, objects, shallow_bytes)) in counted.types.iter().enumerate() {
         if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
             let origin = counted.origins.get(at).filter(|_| options.group_by == GroupBy::Type);
-            let sum = groups.entry((options.group_by.of_type_name(name), origin)).or_default();
+            let sum = groups.entry((options.group_by.group_of_type_name(name), origin)).or_default();
             *sum = (sum.0 + objects, sum.1.saturating_add(*shallow_bytes));
         }
     }

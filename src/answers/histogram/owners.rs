@@ -17,7 +17,7 @@ impl TypeOwnership {
     /// and of the elements of arrays.
     pub(crate) fn names(graph: &HeapGraph) -> [Vec<&str>; 2] {
         let types = graph.types();
-        let elements: Vec<&str> = types.ids().map(|type_id| element_of(graph.type_name(type_id))).collect();
+        let elements: Vec<&str> = types.ids().map(|type_id| element_type_of(graph.type_name(type_id))).collect();
         let of_type = |type_id: TypeId| {
             let module_or_element = types.module(type_id).unwrap_or(elements[type_id.index()]);
             [graph.type_name(type_id), module_or_element]
@@ -122,7 +122,7 @@ pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) ->
 }
 
 /// The type of an array's elements by its name, which is whose the array is; of any other type its own name.
-fn element_of(name: &str) -> &str {
+fn element_type_of(name: &str) -> &str {
     name.trim_end_matches(|c| "[],".contains(c))
 }
 
@@ -131,7 +131,7 @@ fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &TypeOwne
     let libraries = LibraryNames::of(dump.info().runtime(), &own.libraries);
     let is_library = |type_id: TypeId| {
         let name = graph.type_name(type_id);
-        let element = element_of(name);
+        let element = element_type_of(name);
         let of_library = match graph.types().module(type_id) {
             Some(module) => libraries.contains(module) || own.libraries.iter().any(|pattern| pattern.matches(name)),
             None => libraries.contains(name) || libraries.contains(element),

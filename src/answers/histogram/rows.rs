@@ -38,7 +38,7 @@ pub(super) const EXCLUDED_ROOTS_BYTES: Figure = Figure::bytes("excluded_roots_by
 /// The objects that fulfil an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct MatchingRow {
+pub struct MatchingTotals {
     /// The expression.
     #[serde(rename = "where")]
     pub filter: String,
@@ -82,7 +82,7 @@ pub struct Histogram {
     pub retained: Option<RetainedBy>,
     /// Objects that fulfil an expression, where only these are in the rows; the totals are of all.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub matching: Option<MatchingRow>,
+    pub matching: Option<MatchingTotals>,
     /// The heaps that were added up, of allocation totals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heaps: Option<Vec<HeapRow>>,
@@ -127,9 +127,9 @@ fn serialize_presence<S: serde::Serializer>(sample: &Option<SampleFactors>, to: 
 }
 
 /// A size that is to be seen first, if there is one, and what there is to say of it.
-pub type Sentence = (String, String);
+pub type SizedSentence = (String, String);
 
-fn plain_sentence(text: impl Into<String>) -> Sentence {
+fn sentence_without_size(text: impl Into<String>) -> SizedSentence {
     (String::new(), text.into())
 }
 
@@ -140,7 +140,7 @@ impl Histogram {
     }
 
     /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
-    pub fn sentences(&self, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
+    pub fn sentences(&self, bytes: impl Fn(u64) -> String) -> Vec<SizedSentence> {
         let figure = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
         if let Some(heaps) = &self.heaps {
             let heaps = heaps.iter().map(|heap| {
@@ -149,7 +149,7 @@ impl Histogram {
             });
             let other = Some(figure(OTHER_BYTES)).filter(|&other| other > 0);
             let other = other.map(|other| format!("{} of types too small to be dumped, or of none", bytes(other)));
-            return heaps.chain(other.map(plain_sentence)).collect();
+            return heaps.chain(other.map(sentence_without_size)).collect();
         }
         let (objects, types) = (count_of(figure(OBJECTS), "objects"), self.group_by.titles().1);
         let whole = (bytes(figure(SHALLOW)), format!(" in {objects} of {}", count_of(figure(TYPES), types)));
@@ -158,13 +158,13 @@ impl Histogram {
         lines
     }
 
-    fn reach_sentences(&self, reached_by: ReachedBy, bytes: &dyn Fn(u64) -> String) -> Vec<Sentence> {
+    fn reach_sentences(&self, reached_by: ReachedBy, bytes: &dyn Fn(u64) -> String) -> Vec<SizedSentence> {
         let ReachedBy { roots, given_roots, excluded_roots, no_root, .. } = reached_by;
         let share = match self.totals.bytes() {
             0 => 0.0,
             whole => roots.shallow_bytes as f64 * 100.0 / whole as f64,
         };
-        let mut lines = vec![plain_sentence(format!(
+        let mut lines = vec![sentence_without_size(format!(
             "{} in {} reachable from roots{}, {share:.1} %{}",
             bytes(roots.shallow_bytes),
             count_of(roots.objects, "objects"),
@@ -178,16 +178,20 @@ impl Histogram {
         let (alive, lost) = (count_of(no_root.objects, "objects"), count_of(excluded_roots.objects, "objects"));
         match no_root.objects {
             count if count == 0 || !self.unrooted_are_alive => {}
-            1 => lines.push(plain_sentence(format!("{alive} has no root but is alive: it is on the frozen heap"))),
-            _ => lines.push(plain_sentence(format!("{alive} have no root but are alive: they are on the frozen heap"))),
+            1 => {
+                lines.push(sentence_without_size(format!("{alive} has no root but is alive: it is on the frozen heap")))
+            }
+            _ => lines.push(sentence_without_size(format!(
+                "{alive} have no root but are alive: they are on the frozen heap"
+            ))),
         }
         if excluded_roots.objects > 0 {
             let whose = if excluded_roots.objects == 1 { "its" } else { "their" };
-            lines.push(plain_sentence(format!("{lost} lost {whose} roots on request (--exclude-roots)")));
+            lines.push(sentence_without_size(format!("{lost} lost {whose} roots on request (--exclude-roots)")));
         }
         if let Some(sample) = self.sample {
             let estimate = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
-            lines.push(plain_sentence(format!(
+            lines.push(sentence_without_size(format!(
                 "a sample: figures of the heap are estimates, {} in {} (objects x{:.2}, bytes x{:.2})",
                 bytes(estimate(ESTIMATED)),
                 count_of(estimate(ESTIMATED_OBJECTS), "objects"),
@@ -195,7 +199,7 @@ impl Histogram {
                 sample.bytes,
             )));
         }
-        lines.extend(self.retained.map(|retained| plain_sentence(retained.statement())));
+        lines.extend(self.retained.map(|retained| sentence_without_size(retained.statement())));
         lines
     }
 

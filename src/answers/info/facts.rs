@@ -12,14 +12,14 @@ impl Info {
         self.facts(&|bytes| bytes.to_string()).fields
     }
 
-    /// Facts for people, in order: a field and its text each, sizes as `size` has them. A field without a name goes
+    /// Facts for people, in order: a field and its text each, sizes as `size_text` has them. A field without a name goes
     /// on with the one before it.
-    pub fn lines(&self, size: impl Fn(u64) -> String) -> Vec<(String, String)> {
-        self.facts(&size).lines
+    pub fn lines(&self, size_text: impl Fn(u64) -> String) -> Vec<(String, String)> {
+        self.facts(&size_text).lines
     }
 
-    fn facts<'s>(&self, size: &'s dyn Fn(u64) -> String) -> FileFacts<'s> {
-        let mut facts = FileFacts { size, fields: Vec::new(), lines: Vec::new() };
+    fn facts<'s>(&self, size_text: &'s dyn Fn(u64) -> String) -> FileFacts<'s> {
+        let mut facts = FileFacts { size_text, fields: Vec::new(), lines: Vec::new() };
         match self {
             Info::Objects(info) => facts.add_objects(info),
             Info::Allocations(info) => facts.add_allocations(info),
@@ -29,7 +29,7 @@ impl Info {
 }
 
 struct FileFacts<'s> {
-    size: &'s dyn Fn(u64) -> String,
+    size_text: &'s dyn Fn(u64) -> String,
     fields: Vec<(String, String)>,
     lines: Vec<(String, String)>,
 }
@@ -65,7 +65,7 @@ impl FileFacts<'_> {
                 Some(percent) => format!(", {percent} % of the dump"),
                 None => "; the dump does not say how much is lost".to_string(),
             };
-            self.line("read", format!("{}{part}", (self.size)(loss.read_bytes)));
+            self.line("read", format!("{}{part}", (self.size_text)(loss.read_bytes)));
             self.text("loss.lost", "lost", Some(&loss.lost.join("; ")));
         }
         for section in &info.sections {
@@ -77,11 +77,11 @@ impl FileFacts<'_> {
             self.field(field("objects"), Some(section.objects));
             self.field(field("objects_without_bytes"), section.objects_without_bytes);
             self.field(field("shallow_bytes"), Some(section.shallow_bytes));
-            let (objects, size) = (count_of(section.objects, "objects"), (self.size)(section.shallow_bytes));
+            let (objects, size_text) = (count_of(section.objects, "objects"), (self.size_text)(section.shallow_bytes));
             let others = section.objects_without_bytes.filter(|&others| others > 0);
             let others =
                 others.map_or(String::new(), |others| format!(", {} without bytes", count_of(others, "objects")));
-            let text = format!("{}: {objects}, {size}{others}{}", section.name, section.times());
+            let text = format!("{}: {objects}, {size_text}{others}{}", section.name, section.times());
             self.line(format!("section {}", section.number), text);
         }
         for snapshot in &info.snapshots {
@@ -91,7 +91,7 @@ impl FileFacts<'_> {
             self.field(field("objects"), snapshot.objects);
             self.field(field("shallow_bytes"), snapshot.shallow_bytes);
             self.field(field("chosen"), Some(snapshot.chosen));
-            self.line(format!("snapshot {}", snapshot.number), snapshot.text(self.size));
+            self.line(format!("snapshot {}", snapshot.number), snapshot.text(self.size_text));
         }
         if info.snapshots.len() > 1 {
             self.line("", "--snapshot N takes another one");
@@ -114,7 +114,10 @@ impl FileFacts<'_> {
         self.line("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
         self.field("roots_inferred", (info.roots_inferred && !info.roots_lost).then_some(true));
         self.field("dominators_bytes", Some(info.dominators_bytes));
-        self.line("dominators", format!("at most {} of memory beside the graph", (self.size)(info.dominators_bytes)));
+        self.line(
+            "dominators",
+            format!("at most {} of memory beside the graph", (self.size_text)(info.dominators_bytes)),
+        );
         self.text("trailer", "trailer", info.trailer.as_ref());
         self.field("sizes", info.sizes.as_ref());
         self.text("reason", "written after", info.reason.as_ref());
@@ -134,7 +137,7 @@ impl FileFacts<'_> {
                 own.fold((0, 0u64), |(heaps, bytes), heap| (heaps + 1, bytes.saturating_add(heap.total_bytes)));
             let detail = if dump.detail.is_empty() { String::new() } else { format!(", {}", dump.detail) };
             let heaps = count_of(heaps, "heaps");
-            self.line(format!("dump {}", dump.dump), format!("{} in {heaps}{detail}", (self.size)(bytes)));
+            self.line(format!("dump {}", dump.dump), format!("{} in {heaps}{detail}", (self.size_text)(bytes)));
         }
         for (at, heap) in info.heaps.iter().enumerate() {
             let field = |name: &str| format!("heap.{}.{name}", at + 1);
@@ -148,7 +151,7 @@ impl FileFacts<'_> {
             let allocations =
                 heap.allocations.map_or(String::new(), |count| format!(" in {}", count_of(count, "allocations")));
             let labels = if heap.labels.is_empty() { String::new() } else { format!(", {}", heap.labels) };
-            self.line("heap", format!("{}: {}{allocations}{labels}", heap.title, (self.size)(heap.total_bytes)));
+            self.line("heap", format!("{}: {}{allocations}{labels}", heap.title, (self.size_text)(heap.total_bytes)));
         }
         self.add_records(&info.records);
         self.add_problems(&info.problems);

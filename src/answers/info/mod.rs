@@ -13,10 +13,10 @@ use crate::allocations::{AllocationDump, add_counts};
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW, TOTAL};
-use crate::answers::heaps::{HeapRow, processes_of};
+use crate::answers::heaps::{HeapRow, pids_and_parts};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
-use crate::answers::words::{shared_folder_of, utc};
+use crate::answers::words::{shared_folder_of, utc_text};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
@@ -30,14 +30,14 @@ pub struct InfoOptions {
     /// With system properties, environment and arguments. Default: without.
     pub properties: bool,
     /// With texts of these that may be secrets. Default: masked.
-    pub secrets: bool,
+    pub shows_secrets: bool,
 }
 
 impl InfoOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("info");
-        line.switch("--properties", self.properties).switch("--secrets", self.secrets);
+        line.switch("--properties", self.properties).switch("--secrets", self.shows_secrets);
         line
     }
 }
@@ -326,14 +326,14 @@ impl Info {
     }
 
     /// Objects and their shallow bytes; `None` for allocation totals.
-    pub fn objects(&self) -> Option<(u64, u64)> {
+    pub fn objects_and_bytes(&self) -> Option<(u64, u64)> {
         let Info::Objects(info) = self else { return None };
         let sum = |value: fn(&SectionRow) -> u64| info.sections.iter().map(value).fold(0, u64::saturating_add);
         Some((sum(|section| section.objects), sum(|section| section.shallow_bytes)))
     }
 
     /// Allocations, where they are counted, and bytes of the heaps of the last memory dump; `None` for objects.
-    pub fn allocated(&self) -> Option<(Option<u64>, u64)> {
+    pub fn allocations_and_bytes(&self) -> Option<(Option<u64>, u64)> {
         let Info::Allocations(info) = self else { return None };
         let last = info.heaps.iter().filter(|heap| heap.dump == info.dumps.len());
         Some(last.fold((None, 0), |(count, bytes), heap| {
@@ -347,7 +347,7 @@ impl Info {
 /// # Errors
 /// If properties are asked for and the dump has no values.
 pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError> {
-    let settings = options.properties.then(|| read_settings(dump, options.secrets)).transpose()?;
+    let settings = options.properties.then(|| read_settings(dump, options.shows_secrets)).transpose()?;
     Ok(match dump.content() {
         Content::Objects(graph) => Info::Objects(Box::new(info_of_objects(dump, graph, settings))),
         Content::Allocations(allocations) => Info::Allocations(Box::new(info_of_allocations(dump, allocations))),
@@ -457,7 +457,7 @@ fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
     let counted = |count: u64| (!snapshot.is_passed_over).then_some(count);
     SnapshotRow {
         number,
-        taken_at: snapshot.unix_ms.map(utc),
+        taken_at: snapshot.unix_ms.map(utc_text),
         complete: snapshot.complete,
         objects: counted(snapshot.objects),
         shallow_bytes: counted(snapshot.shallow_bytes),
@@ -488,7 +488,7 @@ fn info_of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> Allocat
     });
     AllocationInfo {
         format: format_row(info, None),
-        sections: processes_of(allocations).into_iter().enumerate().map(process).collect(),
+        sections: pids_and_parts(allocations).into_iter().enumerate().map(process).collect(),
         dumps: dumps.collect(),
         heaps: allocations.heaps.iter().zip(&totals).map(|(heap, total)| HeapRow::new(heap, total)).collect(),
         records: record_counts(info),
@@ -532,10 +532,10 @@ impl InfoOfFile {
     pub fn figure(&self, figure: Figure) -> Option<u64> {
         match figure {
             SECTIONS => Some(self.info.section_count() as u64),
-            OBJECTS => self.info.objects().map(|(objects, _)| objects),
-            SHALLOW => self.info.objects().map(|(_, bytes)| bytes),
-            ALLOCATIONS => self.info.allocated().and_then(|(allocations, _)| allocations),
-            TOTAL => self.info.allocated().map(|(_, bytes)| bytes),
+            OBJECTS => self.info.objects_and_bytes().map(|(objects, _)| objects),
+            SHALLOW => self.info.objects_and_bytes().map(|(_, bytes)| bytes),
+            ALLOCATIONS => self.info.allocations_and_bytes().and_then(|(allocations, _)| allocations),
+            TOTAL => self.info.allocations_and_bytes().map(|(_, bytes)| bytes),
             PROBLEMS => Some(self.problem_count()),
             _ => None,
         }

@@ -133,8 +133,8 @@ impl MapReader<'_> {
 
     fn texts(&self, map: NodeId) -> BTreeMap<String, String> {
         let entries = self.entries(map);
-        let keys: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.0)).collect();
-        let texts: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.1)).collect();
+        let keys: Vec<NodeId> = entries.iter().map(|entry| self.text_object_of(entry.0)).collect();
+        let texts: Vec<NodeId> = entries.iter().map(|entry| self.text_object_of(entry.1)).collect();
         let said = self.values.shown_values(&keys).into_iter().zip(self.values.shown_values(&texts));
         let texts: BTreeMap<_, _> =
             said.filter_map(|(name, text)| Some((text_of_value(name)?, text_of_value(text)?))).collect();
@@ -142,7 +142,7 @@ impl MapReader<'_> {
     }
 
     /// The text in a key or value: itself, or in the wrapper that variables of the environment have on Unix.
-    fn text_of(&self, node: NodeId) -> NodeId {
+    fn text_object_of(&self, node: NodeId) -> NodeId {
         match self.graph.types().name(self.graph.type_of(node)).replace('/', ".").as_str() {
             "java.lang.ProcessEnvironment$Variable" | "java.lang.ProcessEnvironment$Value" => {
                 self.field(node, "str").unwrap_or(node)

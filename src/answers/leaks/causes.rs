@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
+use super::described_causes::{CauseNamer, CauseReason, DescribedCause};
 use super::growth::SuspectGrowth;
 use super::left_over::mark_surplus_twins;
-use super::named_causes::{CauseNamer, CauseReason, NamedCause};
 use super::options::LeaksOptions;
 use super::program::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
 use crate::analysis::leaks::{BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder};
@@ -25,7 +25,7 @@ pub(super) struct DescribedSuspect {
     /// By how much it grew, where an older dump was given.
     pub(super) growth: Option<SuspectGrowth>,
     /// Its words: of the first that are shown.
-    pub(super) named: Option<Box<NamedCause>>,
+    pub(super) named_cause: Option<Box<DescribedCause>>,
     /// The cause that is still to be named.
     cause: Option<Box<LeakCause>>,
     /// The type of what is kept.
@@ -36,7 +36,7 @@ impl DescribedSuspect {
     /// Bytes outside the heap that go with it.
     pub(super) fn off_heap_bytes(&self) -> u64 {
         let of_cause = self.cause.as_ref().map_or(0, |cause| cause.off_heap_bytes);
-        self.named.as_ref().map_or(of_cause, |named| named.off_heap_bytes)
+        self.named_cause.as_ref().map_or(of_cause, |named| named.off_heap_bytes)
     }
 }
 
@@ -44,15 +44,15 @@ impl DescribedSuspect {
 pub(super) struct DumpCauses<'d> {
     pub(super) analysed: AnalysedHeap<'d>,
     before: Option<AnalysedHeap<'d>>,
-    named: Vec<NamedCause>,
+    described_causes: Vec<DescribedCause>,
     /// Other large things; with an older dump those that did not grow.
-    large: Vec<GrownPlace>,
+    large_places: Vec<GrownPlace>,
     /// The least growth of a cause.
     pub(super) threshold: u64,
     exact_sizes: bool,
 }
 
-/// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `large` is the size
+/// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `least_bytes` is the size
 /// from which that is said; with `old` it is for what did not grow.
 ///
 /// # Errors
@@ -88,26 +88,33 @@ pub(super) fn find_causes<'d>(
     let search = before
         .as_ref()
         .map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
-    let mut large = alone.run(usize::MAX);
+    let mut large = alone.find_grown_places(usize::MAX);
     analysed.causes().narrow_to_holders(&mut large, least_bytes);
     let (found, search) = match &search {
-        Some(search) => (search.run(MAX_CAUSES), search),
+        Some(search) => (search.find_grown_places(MAX_CAUSES), search),
         None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
     };
     let threshold = search.threshold();
     let finder = CauseNamer { analysed: &analysed, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
     // With an older dump all of these grew, told or not.
     let mut grew: Vec<u32> = found.iter().flat_map(|grown| &grown.rows).copied().collect();
-    let mut named = finder.named(found);
-    named.extend(finder.left_over_loaders(twins.as_ref()));
-    named.extend(finder.destroyed_activities());
+    let mut named = finder.name_all(found);
+    named.extend(finder.name_left_over_loaders(twins.as_ref()));
+    named.extend(finder.name_destroyed_activities());
     sort::by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
     if before.is_some() {
         grew.extend(named.iter().flat_map(|named| &named.rows));
         let is_told = analysed.rows.mark_with_ancestors_and_descendants(&grew);
         large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
     }
-    Ok(DumpCauses { named, large, threshold, analysed, before, exact_sizes: options.exact_sizes })
+    Ok(DumpCauses {
+        described_causes: named,
+        large_places: large,
+        threshold,
+        analysed,
+        before,
+        exact_sizes: options.exact_sizes,
+    })
 }
 
 impl DumpCauses<'_> {
@@ -118,11 +125,11 @@ impl DumpCauses<'_> {
         libraries: &TypeSet,
         with_unchanged: bool,
     ) -> (Vec<(LeakSuspect, DescribedSuspect)>, usize) {
-        let (named, large) = (std::mem::take(&mut self.named), std::mem::take(&mut self.large));
+        let (named, large) = (std::mem::take(&mut self.described_causes), std::mem::take(&mut self.large_places));
         let named = named.into_iter().map(|named| {
             let topmost = named.topmost.clone();
             let (growth, element_type) = (named.growth, named.element_type);
-            (topmost, DescribedSuspect { growth, element_type, cause: None, named: Some(Box::new(named)) })
+            (topmost, DescribedSuspect { growth, element_type, cause: None, named_cause: Some(Box::new(named)) })
         });
         let unchanged = if self.before.is_some() && !with_unchanged { large.len() } else { 0 };
         let causes = self.analysed.causes();
@@ -134,13 +141,14 @@ impl DumpCauses<'_> {
             libraries,
         };
         let mut large =
-            causes.with_figures(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap);
+            causes.measure_causes(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap);
         large.retain(|cause| !self.analysed.heap.is_machinery(cause.example));
-        let search = self.before.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_of_all());
+        let search = self.before.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_any_growth());
         let large = large.into_iter().map(|cause| {
             let element_type = self.analysed.rows.row(cause.grown.element).type_id;
             let growth = search.as_ref().map(|search| suspect_growth(search, &cause));
-            let told = DescribedSuspect { growth, element_type, named: None, cause: Some(Box::new(cause.clone())) };
+            let told =
+                DescribedSuspect { growth, element_type, named_cause: None, cause: Some(Box::new(cause.clone())) };
             (cause.topmost, told)
         });
         let mut known = FxHashSet::default();
@@ -153,11 +161,11 @@ impl DumpCauses<'_> {
     }
 
     /// The best ways in the newer dump, and its modules.
-    pub(super) fn into_paths(self) -> (BestPaths, Modules) {
+    pub(super) fn into_paths_and_modules(self) -> (BestPaths, Modules) {
         (self.analysed.paths, self.analysed.heap.modules)
     }
 
-    fn search_of_all(&self) -> GrowthSearch<'_> {
+    fn search_any_growth(&self) -> GrowthSearch<'_> {
         let before = self.before.as_ref().map(|before| &before.rows);
         GrowthSearch::new(&self.analysed.rows, before, &self.analysed.heap.type_roles, Threshold::Bytes(1))
     }
@@ -167,11 +175,11 @@ impl DumpCauses<'_> {
         if suspects.iter().all(|(_, told)| told.cause.is_none()) {
             return;
         }
-        let (analysed, before, search) = (&self.analysed, self.before.as_ref(), self.search_of_all());
+        let (analysed, before, search) = (&self.analysed, self.before.as_ref(), self.search_any_growth());
         let finder = CauseNamer { analysed, before, search: &search, exact_sizes: self.exact_sizes };
         for (_, told) in suspects.iter_mut().take(MAX_DESCRIBED_SUSPECTS) {
-            let cause = told.cause.take().map(|cause| Box::new(finder.name(*cause, None, CauseReason::Large)));
-            told.named = told.named.take().or(cause);
+            let cause = told.cause.take().map(|cause| Box::new(finder.name_cause(*cause, None, CauseReason::Large)));
+            told.named_cause = told.named_cause.take().or(cause);
         }
     }
 }

@@ -116,7 +116,7 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
             _ => None,
         })
     };
-    let entry = way.steps.get(way.above).map(|step| step.from);
+    let entry = way.steps.get(way.steps_above_growth).map(|step| step.from);
     let entry = entry.filter(|&entry| heap.type_name(entry).starts_with("java.util."));
     let key = entry.and_then(key_of).filter(|&key| heap.type_role(key).owner == CodeOwner::Application);
     let Some(row) = key.and_then(|key| analysed.rows.row_of(key)) else { return false };
@@ -139,14 +139,22 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
     looked_at >= MIN_KEYS_TO_JUDGE && MIN_EQUAL_KEYS * different.len() <= looked_at
 }
 
-/// How many of a row of a type are over, where these are most; words for that, and a shape.
-pub(super) fn ended_objects(
-    analysed: &AnalysedHeap<'_>,
-    type_id: TypeId,
-    row: u32,
-) -> Option<(u64, &'static str, Option<&'static LeakShape>)> {
-    let over = EndedState::of(analysed, type_id)?;
+/// Objects of one type that are over.
+pub(super) struct EndedObjects {
+    pub(super) count: u64,
+    /// Words for their state, behind the count.
+    pub(super) clause: &'static str,
+    pub(super) shape: Option<&'static LeakShape>,
+}
+
+/// Those of a row of a type that are over, where these are most.
+pub(super) fn ended_objects(analysed: &AnalysedHeap<'_>, type_id: TypeId, row: u32) -> Option<EndedObjects> {
+    let state = EndedState::of(analysed, type_id)?;
     let members = analysed.causes().members(row);
-    let count = over.select_ended(analysed, &members).len();
-    (2 * count > members.len()).then(|| (count as u64, over.clause, over.shape.and_then(LeakShape::named)))
+    let count = state.select_ended(analysed, &members).len();
+    (2 * count > members.len()).then(|| EndedObjects {
+        count: count as u64,
+        clause: state.clause,
+        shape: state.shape.and_then(LeakShape::named),
+    })
 }

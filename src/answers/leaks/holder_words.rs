@@ -62,7 +62,7 @@ impl HolderWords {
     /// The words for a way in a Java heap, or one without names.
     pub(super) fn of(analysed: &AnalysedHeap<'_>, way: &LeakPath, rows: &[u32]) -> Self {
         let heap = &analysed.heap;
-        let above = &way.steps[..way.above];
+        let above = &way.steps[..way.steps_above_growth];
         let is_collection = |node: NodeId| heap.structural_names.is_collection(&heap.type_name(node));
         let is_carrier = |node: NodeId| heap.type_role(node).is_carrier;
         if let Some(entry) = way.thread_local_entry(analysed)
@@ -243,14 +243,14 @@ pub(super) fn threads_in_words(names: &[&str]) -> String {
         .take(2)
         .map(|(_, names)| match &names[..] {
             [name] => format!("thread {name}"),
-            names => format!("{} threads {}", names.len(), common_name(names)),
+            names => format!("{} threads {}", names.len(), name_without_differing_numbers(names)),
         })
         .collect();
     if texts.is_empty() { "a thread".into() } else { texts.join(" and ") }
 }
 
 /// Names with N in place of the numbers in which they differ; they are alike but for numbers.
-pub(super) fn common_name(names: &[&str]) -> String {
+pub(super) fn name_without_differing_numbers(names: &[&str]) -> String {
     let parts = |name: &str| -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();
         for letter in name.chars() {

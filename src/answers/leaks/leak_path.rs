@@ -25,7 +25,7 @@ pub(super) struct LeakPath {
     pub(super) start: NodeId,
     pub(super) steps: Vec<LeakPathStep>,
     /// Steps above what grew: the last of these leads into it.
-    pub(super) above: usize,
+    pub(super) steps_above_growth: usize,
 }
 
 impl LeakPath {
@@ -52,7 +52,7 @@ impl LeakPath {
         let is_in = |node: NodeId| row(node).is_some_and(|row| rows.binary_search(&row).is_ok());
         let above = pairs.iter().position(|&(_, to)| is_in(to)).map_or(0, |at| at + 1);
         let above = if all.first().is_some_and(|&first| is_in(first)) { 0 } else { above };
-        let mut way = LeakPath { start: all[0], steps: Vec::new(), above };
+        let mut way = LeakPath { start: all[0], steps: Vec::new(), steps_above_growth: above };
         for (at, (from, to)) in pairs.into_iter().enumerate() {
             way.push(LeakPathStep::new(analysed, from, to), at < above);
         }
@@ -64,7 +64,7 @@ impl LeakPath {
         match self.steps.last_mut() {
             Some(last) if last.field().as_deref() == Some("__dict__") && step.field().is_some() => {
                 (last.to, last.name) = (step.to, step.name);
-                self.above -= usize::from(is_above);
+                self.steps_above_growth -= usize::from(is_above);
             }
             _ => self.steps.push(step),
         }
@@ -90,7 +90,7 @@ impl LeakPath {
             let (name, type_role) = (analysed.heap.type_name(node), analysed.heap.type_role(node));
             name.ends_with("[]") || name.starts_with('(') || type_role.is_carrier && type_role.folds_same_type
         };
-        match self.steps[..self.above].iter().rev().find(|step| !is_part(step.from)) {
+        match self.steps[..self.steps_above_growth].iter().rev().find(|step| !is_part(step.from)) {
             // A class or a module has it in a variable.
             Some(step) if analysed.heap.graph.types().of_class_object(step.from).is_some() => step.to,
             Some(step) if analysed.heap.modules.contains_key(&step.from) => step.to,
@@ -102,7 +102,11 @@ impl LeakPath {
     /// The entry of a thread's own values on the way.
     pub(super) fn thread_local_entry(&self, analysed: &AnalysedHeap<'_>) -> Option<NodeId> {
         let is_entry = |node: NodeId| analysed.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
-        self.steps[..self.above].iter().map(|step| step.to).chain([self.start]).find(|&node| is_entry(node))
+        self.steps[..self.steps_above_growth]
+            .iter()
+            .map(|step| step.to)
+            .chain([self.start])
+            .find(|&node| is_entry(node))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Objects that are left over by their own state, however little they retain: loaders of classes that were stopped or
 //! replaced, and Android's activities that were destroyed.
 
+use super::described_causes::{CauseNamer, DescribedCause, ElementRow, MIN_CAUSE_BYTES, count_with_verb};
 use super::ended_states::EndedState;
 use super::growth::SuspectGrowth;
 use super::holder_words::{HolderKind, HolderRow, HolderWords, threads_in_words, variable_of_thread_local};
 use super::leak_path::LeakPath;
-use super::named_causes::{CauseNamer, ElementRow, MIN_CAUSE_BYTES, NamedCause, are};
 use super::program::{AnalysedHeap, LeftOverLoaders, simple_name};
 use super::shapes::LeakShape;
 use crate::analysis::dominators::DomNode;
@@ -68,7 +68,7 @@ impl LeftOverObjects {
 
 impl CauseNamer<'_, '_> {
     /// Activities of Android that were destroyed, and are held all the same, however little that is.
-    pub(super) fn destroyed_activities(&self) -> Option<NamedCause> {
+    pub(super) fn name_destroyed_activities(&self) -> Option<DescribedCause> {
         let (analysed, shape) = (self.analysed, LeakShape::named("android-activities"));
         let over = EndedState::of_activities()?;
         let destroyed = |analysed: &AnalysedHeap<'_>| -> Vec<NodeId> {
@@ -104,16 +104,16 @@ impl CauseNamer<'_, '_> {
         let were = if activities.len() == 1 { "was destroyed and is" } else { "were destroyed and are" };
         let by = if holder.kind == HolderKind::Root { "by" } else { "in" };
         let (count, name) = (format_count(activities.len() as u64), analysed.heap.type_name(first));
-        let size = self.size(now.retained_bytes, 0);
+        let size = self.size_in_words(now.retained_bytes, 0);
         let mut sentence = format!("{count} {} ({size}) {were} still kept {by} {}", simple_name(&name), holder.text);
         if !keeper.is_empty() {
             sentence += &format!(", kept by {keeper}");
         }
-        Some(NamedCause { rows, ..self.left_over(now, before, first, shape, (holder, keeper), sentence) })
+        Some(DescribedCause { rows, ..self.name_left_over(now, before, first, shape, (holder, keeper), sentence) })
     }
 
     /// A cause of what is left over; `first` stands for all.
-    fn left_over(
+    fn name_left_over(
         &self,
         now: LeftOverObjects,
         before: Option<LeftOverObjects>,
@@ -121,13 +121,13 @@ impl CauseNamer<'_, '_> {
         shape: Option<&'static LeakShape>,
         (holder, keeper): (HolderRow, String),
         mut sentence: String,
-    ) -> NamedCause {
+    ) -> DescribedCause {
         let heap = &self.analysed.heap;
         let grew_by = now.retained_bytes.saturating_sub(before.as_ref().map_or(0, |before| before.retained_bytes));
         if let Some(before) = &before {
-            sentence += &format!("; {} new since OLD", are(now.count.saturating_sub(before.count) as u64));
+            sentence += &format!("; {} new since OLD", count_with_verb(now.count.saturating_sub(before.count) as u64));
         }
-        NamedCause {
+        DescribedCause {
             sentence: sentence + ".",
             element: ElementRow {
                 type_name: heap.type_name(first),
@@ -155,7 +155,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// Loaders that were stopped, or were left when others took their place.
-    pub(super) fn left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<NamedCause> {
+    pub(super) fn name_left_over_loaders(&self, twins: Option<&(String, String)>) -> Option<DescribedCause> {
         let (analysed, heap) = (self.analysed, &self.analysed.heap);
         if heap.left_over_loaders.is_empty() {
             return None;
@@ -180,7 +180,7 @@ impl CauseNamer<'_, '_> {
             }
         }
         let (holder, keeper, _) = ways.into_iter().max_by_key(|(.., count)| *count)?;
-        let (type_name, size) = (heap.type_name(loaders[0]), self.size(now.retained_bytes, 0));
+        let (type_name, size) = (heap.type_name(loaders[0]), self.size_in_words(now.retained_bytes, 0));
         let (count, name) = (now.count, simple_name(&type_name));
         let mut sentence = match twins {
             Some((_, class)) => format!("{count} {name} that all define {} ({size})", simple_name(&dotted(class))),
@@ -190,7 +190,14 @@ impl CauseNamer<'_, '_> {
         if !keeper.is_empty() {
             sentence += &format!(" in {keeper}");
         }
-        Some(self.left_over(now, before, loaders[0], LeakShape::named("class-loaders"), (holder, keeper), sentence))
+        Some(self.name_left_over(
+            now,
+            before,
+            loaders[0],
+            LeakShape::named("class-loaders"),
+            (holder, keeper),
+            sentence,
+        ))
     }
 
     /// The holder of a loader: the ThreadLocal whose value its classes made, or as of anything else.

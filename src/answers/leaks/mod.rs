@@ -1,12 +1,12 @@
 //! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
 mod causes;
+mod described_causes;
 mod ended_states;
 mod growth;
 mod holder_words;
 mod leak_path;
 mod left_over;
-mod named_causes;
 mod options;
 mod paragraph;
 mod program;
@@ -21,9 +21,9 @@ use std::cell::RefCell;
 
 use serde::{Serialize, Serializer};
 
+pub use described_causes::ElementRow;
 pub use growth::SuspectGrowth;
 pub use holder_words::{HolderKind, HolderRow};
-pub use named_causes::ElementRow;
 pub use options::LeaksOptions;
 pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
 pub use suspects::Suspects;
@@ -140,7 +140,7 @@ fn find_suspects<'d>(
     let limits = Limits { rows: options.rows, reverse: false };
     let beyond_limit = limits.cut(&mut rows);
     found.name_suspects(&mut rows);
-    let (paths, modules) = found.into_paths();
+    let (paths, modules) = found.into_paths_and_modules();
     let (suspects, told): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
@@ -164,12 +164,12 @@ fn find_suspects<'d>(
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             exact_sizes: options.exact_sizes,
-            reading: options.reading.clone(),
+            read_words: options.read_words.clone(),
             roots: RootsByNode::new(graph),
             dominators,
             names: ReferenceNames::of(dump),
             values: ValueReader::of(dump),
-            holders: RefCell::default(),
+            holder_cache: RefCell::default(),
             root_path_cache: RefCell::default(),
         },
     })
@@ -203,16 +203,16 @@ impl<'s> SuspectView<'s> {
     fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<ValueReader<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
-        let DescribedSuspect { growth, named, .. } = &suspects.descriptions[at];
+        let DescribedSuspect { growth, named_cause: named, .. } = &suspects.descriptions[at];
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
-        suspects.reading.iter().for_each(|word| _ = look_further.word(word));
+        suspects.read_words.iter().for_each(|word| _ = look_further.word(word));
         let mut view = SuspectView {
             row: suspects.row(at),
             owner: suspect.owner.map(|owner| suspects.object(owner, values)),
             accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
             keeping: point
-                .keeping
+                .kept_type
                 .map(|(type_id, objects)| KeptTypeRow { type_name: graph.type_name(type_id), objects }),
             path: suspects.path(at),
             holds: held_types(graph, suspect),

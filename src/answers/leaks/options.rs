@@ -20,7 +20,7 @@ pub struct LeaksOptions {
     /// Number of suspects at most. Default: all.
     pub rows: Option<usize>,
     /// Words of a command line that say how the dump is read: those that look further need them.
-    pub reading: Vec<String>,
+    pub read_words: Vec<String>,
     /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
     pub exact_sizes: bool,
 }
@@ -34,7 +34,7 @@ impl Default for LeaksOptions {
             with_unchanged: false,
             scope: ScopeOptions::default(),
             rows: None,
-            reading: Vec::new(),
+            read_words: Vec::new(),
             exact_sizes: false,
         }
     }

@@ -26,11 +26,11 @@ struct ScriptStep {
 impl HolderWords {
     /// The words for a way in a heap of V8.
     pub(super) fn of_script(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> Self {
-        let above = &way.steps[..way.above];
+        let above = &way.steps[..way.steps_above_growth];
         let mut parts: Vec<ScriptStep> = above
             .iter()
             .filter_map(|step| {
-                let field = field_of(analysed, step)?;
+                let field = programmer_field_of(analysed, step)?;
                 let is_variable = matches!(step.name, Some(ReferenceName::Variable(_)));
                 let own_class = own_class_of(analysed, step);
                 let is_static = own_class.is_some();
@@ -38,10 +38,10 @@ impl HolderWords {
                 Some(ScriptStep { class, field, node: step.from, is_variable, is_static })
             })
             .collect();
-        let is_named = |part: &ScriptStep| has_name(analysed, part.node, &part.class);
+        let is_named = |part: &ScriptStep| has_telling_class_name(analysed, part.node, &part.class);
         let last = above.last().map_or(way.start, |step| step.from);
         let last_class = class_of(analysed, last);
-        if has_name(analysed, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
+        if has_telling_class_name(analysed, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
             let (class, field) = (last_class.clone(), String::new());
             parts.push(ScriptStep { class, field, node: last, is_variable: false, is_static: false });
         }
@@ -93,13 +93,13 @@ fn module_of_path(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
     if owner_of_script(file) != CodeOwner::Runtime {
         return module;
     }
-    let below = way.steps[way.above.saturating_sub(1)..].iter().map(|step| step.to);
+    let below = way.steps[way.steps_above_growth.saturating_sub(1)..].iter().map(|step| step.to);
     let made = below.into_iter().find_map(|node| {
         let script = heap.kinds.as_ref()?.script(node)?;
         if owner_of_script(&script) != CodeOwner::Application {
             return None;
         }
-        let function = heap.details?.function(heap.graph, node).ok().flatten();
+        let function = heap.details?.function_name(heap.graph, node).ok().flatten();
         let function = function.filter(|name| name.ends_with("()") && name.len() > 2);
         let function = function.map_or(String::new(), |name| format!("{} in ", name.trim_end_matches("()")));
         Some(format!("{function}{}", file_name(&script)))
@@ -137,7 +137,7 @@ fn shorten_names(parts: &[ScriptStep]) -> String {
 }
 
 /// The name of a reference as a programmer knows it; `None` for the engine's own, elements and links.
-fn field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
+fn programmer_field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
     let is_one = || analysed.rows.row_of(step.to).is_some_and(|row| analysed.rows.row(row).objects == 1);
     match step.name.as_ref()? {
         ReferenceName::Element(index) if analysed.heap.type_name(step.to) == "TimersList" => {
@@ -167,7 +167,7 @@ fn is_dictionary(analysed: &AnalysedHeap<'_>, node: NodeId) -> bool {
 }
 
 /// True for an object of a class with a name that says something.
-fn has_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str) -> bool {
+fn has_telling_class_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str) -> bool {
     let type_name = analysed.heap.type_name(node);
     let is_own_name = class == type_name;
     !(is_own_name && (analysed.heap.type_role(node).is_carrier || class == "Module"))
@@ -179,7 +179,7 @@ fn has_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str) -> bool {
 fn own_class_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
     let heap = &analysed.heap;
     let is_static = matches!(step.name, Some(ReferenceName::Property(_))) && heap.type_name(step.from) == "Function";
-    let function = is_static.then(|| heap.details?.function(heap.graph, step.from).ok().flatten()).flatten()?;
+    let function = is_static.then(|| heap.details?.function_name(heap.graph, step.from).ok().flatten()).flatten()?;
     function.strip_suffix("()").filter(|name| !name.is_empty()).map(String::from)
 }
 
@@ -199,7 +199,8 @@ fn class_of(analysed: &AnalysedHeap<'_>, node: NodeId) -> String {
         heap.graph.strong_references(from).get(references.iter().position(is_wanted)?).copied()
     };
     let constructor = find(node, "__proto__").and_then(|prototype| find(prototype, "constructor"));
-    let function = constructor.and_then(|constructor| heap.details?.function(heap.graph, constructor).ok().flatten());
+    let function =
+        constructor.and_then(|constructor| heap.details?.function_name(heap.graph, constructor).ok().flatten());
     let own = function.as_deref().and_then(|function| function.strip_suffix("()"));
     own.filter(|own| !own.is_empty() && *own != "Object").map_or(name, String::from)
 }

@@ -9,9 +9,9 @@ use crate::analysis::type_patterns::TypePattern;
 pub(super) struct LeakShape {
     /// Stable, for programs.
     pub(super) name: &'static str,
-    elements: Vec<TypePattern>,
-    types: Vec<TypePattern>,
-    references: Vec<&'static str>,
+    element_types: Vec<TypePattern>,
+    path_types: Vec<TypePattern>,
+    path_references: Vec<&'static str>,
     /// Behind the sentence.
     pub(super) clause: &'static str,
     /// The advice.
@@ -38,9 +38,9 @@ fn known_shapes() -> &'static [LeakShape] {
                 names.filter_map(|name| TypePattern::parse(&name).ok()).collect()
             };
             match key {
-                "element" => shape.elements = patterns(),
-                "type" => shape.types = patterns(),
-                "reference" => shape.references = rest.split_whitespace().collect(),
+                "element" => shape.element_types = patterns(),
+                "type" => shape.path_types = patterns(),
+                "reference" => shape.path_references = rest.split_whitespace().collect(),
                 "says" => shape.clause = rest,
                 "do" => shape.advice = rest,
                 "source" => shape.source = rest,
@@ -59,12 +59,13 @@ impl LeakShape {
 }
 
 /// The first shape that fits: the type of what is kept, types and names of references on the way to it.
-pub(super) fn shape_of(element: &str, types: &[String], references: &[String]) -> Option<&'static LeakShape> {
+pub(super) fn shape_of(element: &str, path_types: &[String], path_references: &[String]) -> Option<&'static LeakShape> {
     known_shapes().iter().find(|shape| {
         let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
-        (shape.elements.is_empty() || is_one(&shape.elements, element))
-            && (shape.types.is_empty() || types.iter().any(|name| is_one(&shape.types, name)))
-            && (shape.references.is_empty() || references.iter().any(|name| shape.references.contains(&name.as_str())))
+        (shape.element_types.is_empty() || is_one(&shape.element_types, element))
+            && (shape.path_types.is_empty() || path_types.iter().any(|name| is_one(&shape.path_types, name)))
+            && (shape.path_references.is_empty()
+                || path_references.iter().any(|name| shape.path_references.contains(&name.as_str())))
     })
 }
 
@@ -82,7 +83,7 @@ mod tests {
             assert!(names.insert(shape.name), "{} twice", shape.name);
             assert!(!shape.clause.is_empty() && !shape.advice.is_empty(), "{}", shape.name);
             assert!(shape.source.starts_with("https://"), "{}", shape.name);
-            let asks = shape.elements.len() + shape.types.len() + shape.references.len();
+            let asks = shape.element_types.len() + shape.path_types.len() + shape.path_references.len();
             assert!(asks > 0, "{} fits everything", shape.name);
             assert!(
                 DOCUMENT.contains(&format!("\n| `{}` | ", shape.name)),
@@ -95,13 +96,15 @@ mod tests {
 
     #[test]
     fn the_first_shape_that_fits_is_taken() {
-        let types = ["L$Mailer".to_string(), "java.util.concurrent.ThreadPoolExecutor".to_string()];
+        let path_types = ["L$Mailer".to_string(), "java.util.concurrent.ThreadPoolExecutor".to_string()];
         let way = |reference: &str| vec!["pool".to_string(), reference.to_string()];
-        let name = |element, types: &[String], way: Vec<String>| shape_of(element, types, &way).map(|shape| shape.name);
-        assert_eq!(name("L$Mail", &types, way("workQueue")), Some("pool-queue"));
-        assert_eq!(name("L$Mail", &types, way("workers")), None);
+        let name = |element, path_types: &[String], way: Vec<String>| {
+            shape_of(element, path_types, &way).map(|shape| shape.name)
+        };
+        assert_eq!(name("L$Mail", &path_types, way("workQueue")), Some("pool-queue"));
+        assert_eq!(name("L$Mail", &path_types, way("workers")), None);
         assert_eq!(
-            name("org.apache.catalina.session.StandardSession", &types, way("workQueue")),
+            name("org.apache.catalina.session.StandardSession", &path_types, way("workQueue")),
             Some("tomcat-sessions")
         );
     }

@@ -26,7 +26,7 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
     let names = suspects.names?;
     let (mut fields, mut node) = (Vec::new(), suspect.accumulation.node);
     while node != suspect.largest() && fields.len() < MAX_STEPS {
-        let above = suspects.above(node)?;
+        let above = suspects.dominator_of(node)?;
         let name = names.between(above, node)?;
         fields.push(reference_suffix(&name));
         node = above;
@@ -38,7 +38,7 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
 /// Number of elements that the collection around an array says it has: `java.util.ArrayList.size is 300`.
 pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let values = suspects.values?;
-    let collection = suspects.above(suspect.accumulation.node)?;
+    let collection = suspects.dominator_of(suspect.accumulation.node)?;
     let fields = values.raw_fields(collection);
     let count = SIZE_FIELDS.iter().find_map(|wanted| {
         fields.iter().find_map(|field| match (&field.name, &field.value) {
@@ -79,7 +79,7 @@ fn is_class_or_subclass(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool
 fn weak_map_key_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let graph = suspects.graph;
     let table = suspect.accumulation.node;
-    let map = suspects.above(table).filter(|&map| is_instance_of(graph, map, "java.util.WeakHashMap"))?;
+    let map = suspects.dominator_of(table).filter(|&map| is_instance_of(graph, map, "java.util.WeakHashMap"))?;
     let is_entry = |node: &NodeId| is_instance_of(graph, *node, "java.util.WeakHashMap$Entry");
     let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MAX_ENTRIES);
     let (mut looked_at, mut holding) = (0u64, 0u64);

@@ -99,16 +99,16 @@ pub fn survivors<'d>(
 ) -> Result<Survivors<'d>, AnswerError> {
     let allocated = object_changes(since, until)?.new;
     object_changes(until, dump)?;
-    let (Some(then), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NeedsObjects) };
+    let (Some(second), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NeedsObjects) };
     let scope = options.scope.resolve(until)?;
-    let mut pairs = diff::survivors(then, &allocated, graph);
+    let mut pairs = diff::survivors(second, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
     let is_reachable = dump.reachable();
     let mut rows: BTreeMap<&str, SurvivorGroup<'_>> = BTreeMap::new();
     let mut all = NodeSet::new(graph.node_count());
     let mut totals = SurvivorTotals::default();
     for &(before, now) in &pairs {
-        let (type_name, bytes) = (then.type_name(then.type_of(before)), then.shallow_bytes(before));
+        let (type_name, bytes) = (second.type_name(second.type_of(before)), second.shallow_bytes(before));
         all.insert(now);
         totals.objects += 1;
         totals.shallow_bytes = totals.shallow_bytes.saturating_add(bytes);
@@ -131,7 +131,7 @@ pub fn survivors<'d>(
     let mut rows: Vec<SurvivorGroup<'_>> = rows.into_values().collect();
     sort::by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));
     let hidden = Limits { rows: options.rows, reverse: false }.cut(&mut rows);
-    add_retained(&mut rows, then, graph, &pairs)?;
+    add_retained(&mut rows, second, graph, &pairs)?;
     let roots = RootsByNode::new(graph);
     let parents = dump.shortest_parents();
     let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
@@ -142,7 +142,7 @@ pub fn survivors<'d>(
 /// Adds the bytes that the objects of each row retain together.
 fn add_retained(
     rows: &mut [SurvivorGroup<'_>],
-    then: &HeapGraph,
+    second: &HeapGraph,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],
 ) -> Result<(), AnswerError> {
@@ -150,12 +150,15 @@ fn add_retained(
     for (number, row) in (0..).zip(rows.iter()) {
         set_of_name.insert(row.type_name, number);
     }
-    let set_of_type: Vec<u32> =
-        then.types().ids().map(|type_id| set_of_name.get(then.type_name(type_id)).copied().unwrap_or(NO_SET)).collect();
+    let set_of_type: Vec<u32> = second
+        .types()
+        .ids()
+        .map(|type_id| set_of_name.get(second.type_name(type_id)).copied().unwrap_or(NO_SET))
+        .collect();
     // Pairs are in the order of the ids, as objects are.
     let set_of = |node: NodeId| {
         let found = pairs.binary_search_by_key(&node, |&(_, now)| now).ok();
-        found.map_or(NO_SET, |at| set_of_type[then.type_of(pairs[at].0).index()])
+        found.map_or(NO_SET, |at| set_of_type[second.type_of(pairs[at].0).index()])
     };
     let sets: Vec<u32> = (0..rows.len() as u32).collect();
     let bytes = retained_exact_by_set(graph, &sets, set_of, max_steps_of_exact(graph), |_| {});

@@ -30,7 +30,7 @@ pub struct Suspects<'d> {
     pub(super) reached_words: String,
     pub(super) exact_sizes: bool,
     /// Words of a command line that say how the dump is read.
-    pub(super) reading: Vec<String>,
+    pub(super) read_words: Vec<String>,
     pub(super) roots: RootsByNode<'d>,
     pub(super) dominators: &'d Dominators,
     /// Names of references, where the dump has them.
@@ -38,7 +38,7 @@ pub struct Suspects<'d> {
     /// Reader of values, where the dump has them.
     pub(super) values: Option<ValueReader<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
-    pub(super) holders: RefCell<HashMap<NodeId, String>>,
+    pub(super) holder_cache: RefCell<HashMap<NodeId, String>>,
     /// Where best ways begin: the ways there from the roots.
     pub(super) root_path_cache: RefCell<HashMap<NodeId, Option<Vec<NodeId>>>>,
     /// By suspect.
@@ -69,7 +69,7 @@ impl<'d> Suspects<'d> {
 
     /// The cause in one sentence, of those that have one.
     pub fn sentence(&self, at: usize) -> Option<&str> {
-        self.descriptions[at].named.as_ref().map(|named| named.sentence.as_str())
+        self.descriptions[at].named_cause.as_ref().map(|named| named.sentence.as_str())
     }
 
     /// The object that a suspect below `len` is; `None` of a group.
@@ -99,7 +99,7 @@ impl<'d> Suspects<'d> {
     }
 
     /// The object that immediately dominates another, if one does.
-    pub(super) fn above(&self, node: NodeId) -> Option<NodeId> {
+    pub(super) fn dominator_of(&self, node: NodeId) -> Option<NodeId> {
         match self.dominators.dominator_of(node) {
             Dominator::Node(above) => Some(above),
             _ => None,
@@ -113,7 +113,7 @@ impl<'d> Suspects<'d> {
 
     /// The path to what has all that a suspect keeps, of those that have a name; else to the suspect.
     pub(super) fn path_of_cause(&self, at: usize) -> SuspectPath<'_> {
-        let named = self.descriptions[at].named.as_ref();
+        let named = self.descriptions[at].named_cause.as_ref();
         self.path_to(named.map_or(self.suspects[at].largest(), |named| named.collection))
     }
 
@@ -127,7 +127,7 @@ impl<'d> Suspects<'d> {
         let mut nodes = self.path_from_root(way[0])?;
         let before = nodes.len() - 1;
         nodes.extend_from_slice(&way[1..]);
-        Some((RootPaths::over(&self.roots, nodes)?, before))
+        Some((RootPaths::of_nodes(&self.roots, nodes)?, before))
     }
 
     /// The shortest path from the roots to where a best way begins.
@@ -145,12 +145,12 @@ impl<'d> Suspects<'d> {
 
     pub(super) fn holders(&self, path: &PathRow<'_>) -> String {
         let start = path.start();
-        if let Some(words) = self.holders.borrow().get(&start) {
+        if let Some(words) = self.holder_cache.borrow().get(&start) {
             return words.clone();
         }
         let words = path.holders();
         if words.len() < HOLDER_CACHE_BYTES {
-            self.holders.borrow_mut().insert(start, words.clone());
+            self.holder_cache.borrow_mut().insert(start, words.clone());
         }
         words
     }

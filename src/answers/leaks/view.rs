@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
+use super::described_causes::ElementRow;
 use super::growth::SuspectGrowth;
 use super::holder_words::HolderRow;
-use super::named_causes::ElementRow;
 use crate::analysis::leaks::{AccumulationPoint, AccumulationShape, LeakSuspect, SuspectSubject, largest_types};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
@@ -182,7 +182,7 @@ impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
         let (paths, start) = self.paths.as_ref()?;
-        Some(PathRow::new(self.graph, self.roots, paths.get(0)?, self.names).told_from(*start))
+        Some(PathRow::new(self.graph, self.roots, paths.get(0)?, self.names).starting_at(*start))
     }
 
     /// The place of the class or module that explains it.

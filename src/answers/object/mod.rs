@@ -2,7 +2,7 @@
 
 mod rows;
 
-pub use rows::NodeRows;
+pub use rows::ReferenceRows;
 use serde::Serialize;
 
 use crate::analysis::dominators::Dominator;
@@ -55,9 +55,9 @@ pub struct ObjectAnswer<'d> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldRow>>,
     /// References of the object, in the order of the dump, repeats kept, weak ones too.
-    pub references: NodeRows<'d>,
+    pub references: ReferenceRows<'d>,
     /// Objects that refer to it, by section and id, weak ones too.
-    pub referrers: NodeRows<'d>,
+    pub referrers: ReferenceRows<'d>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
@@ -178,7 +178,7 @@ pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObject
 pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     let tree = dump.dominators_if_known()?;
     let retained_bytes = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let dominator = match tree.map(|(dominators, _)| dominators.dominator_of(node)) {
@@ -201,8 +201,8 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         _ => None,
     });
     let values = ValueReader::of(dump);
-    let mut references = NodeRows::references(graph, node, options.rows, values);
-    let mut referrers = NodeRows::referrers(graph, node, options.rows, values);
+    let mut references = ReferenceRows::references(graph, node, options.rows, values);
+    let mut referrers = ReferenceRows::referrers(graph, node, options.rows, values);
     if let Some(names) = ReferenceNames::of(dump) {
         references.names = names.of_first(node, references.len().min(ROWS_READ_TOGETHER));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(ROWS_READ_TOGETHER)));
@@ -210,7 +210,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let said = values.and_then(|values| values.words_of(node, value.as_ref()));
     Ok(ObjectAnswer {
         object: ShownObject {
-            row: ObjectRow { said, ..ObjectRow::new(graph, node) },
+            row: ObjectRow { value_words: said, ..ObjectRow::new(graph, node) },
             retained_bytes,
             dominator: dominator.as_ref().map(|dominator| dominator.id.clone()),
             truncated: value.as_ref().is_some_and(ShownValue::is_cut),
@@ -225,9 +225,9 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
                 .map(|details| details.distance(graph, node).ok().flatten()),
             location: dump
                 .details()
-                .and_then(|details| details.place(graph, node).ok().flatten())
+                .and_then(|details| details.source_place(graph, node).ok().flatten())
                 .map(LocationRow::new),
-            backtrace: dump.details().and_then(|details| details.stack(graph, node).ok().flatten()),
+            backtrace: dump.details().and_then(|details| details.allocation_stack(graph, node).ok().flatten()),
         },
         reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
@@ -272,7 +272,7 @@ impl RelatedRow {
         RelatedRow { relation, id: Some(id), shallow_bytes: Some(shallow_bytes), class, text, ..Self::default() }
     }
 
-    fn of_reference(relations: [&'static str; 2], rows: &NodeRows<'_>, row: usize) -> Self {
+    fn of_reference(relations: [&'static str; 2], rows: &ReferenceRows<'_>, row: usize) -> Self {
         RelatedRow {
             reference: rows.reference(row).map(str::to_string),
             value: rows.shown_value(row).cloned(),

@@ -13,7 +13,7 @@ use crate::sort;
 
 /// Objects by number. Many rows are made one by one.
 #[derive(Debug)]
-pub struct NodeRows<'d> {
+pub struct ReferenceRows<'d> {
     graph: &'d HeapGraph,
     strong: &'d [NodeId],
     /// Those that are not in the slice, with their places among all: weak ones, and a class that is held anyway.
@@ -22,7 +22,7 @@ pub struct NodeRows<'d> {
     /// Names of the references of the first rows.
     pub(super) names: Vec<Option<String>>,
     values: Option<ValueReader<'d>>,
-    said: OnceCell<Vec<Option<ShownValue>>>,
+    shown_values: OnceCell<Vec<Option<ShownValue>>>,
 }
 
 /// An object at the other end of a reference, with what is said of that.
@@ -36,7 +36,7 @@ struct ReferenceRow {
     weak: bool,
 }
 
-impl<'d> NodeRows<'d> {
+impl<'d> ReferenceRows<'d> {
     /// References of an object. O(references) where some are weak.
     pub(super) fn references(
         graph: &'d HeapGraph,
@@ -80,7 +80,7 @@ impl<'d> NodeRows<'d> {
             }
         }
         let shown = limit.map_or(total, |limit| total.min(limit));
-        NodeRows { graph, strong, others, shown, names: Vec::new(), values, said: OnceCell::new() }
+        ReferenceRows { graph, strong, others, shown, names: Vec::new(), values, shown_values: OnceCell::new() }
     }
 
     /// Name of a row's reference, where the dump has it.
@@ -108,7 +108,7 @@ impl<'d> NodeRows<'d> {
     }
 
     /// Number of rows from this one on, shown or not, of the same object. O(those).
-    pub fn repeats(&self, row: usize) -> usize {
+    pub fn repeat_count(&self, row: usize) -> usize {
         let node = self.at(row).node;
         (row..self.total()).take_while(|&next| self.at(next).node == node).count()
     }
@@ -145,17 +145,20 @@ impl<'d> NodeRows<'d> {
             let nodes: Vec<NodeId> = (0..self.shown.min(ROWS_READ_TOGETHER)).map(|row| self.at(row).node).collect();
             self.values.map_or(Vec::new(), |values| values.shown_values(&nodes))
         };
-        self.said.get_or_init(read).get(row)?.as_ref()
+        self.shown_values.get_or_init(read).get(row)?.as_ref()
     }
 
     /// A row with what its object says.
     pub fn row_with_value(&self, row: usize) -> ObjectRow {
         let node = self.at(row).node;
-        ObjectRow { said: self.values.and_then(|values| values.words_of(node, self.shown_value(row))), ..self.get(row) }
+        ObjectRow {
+            value_words: self.values.and_then(|values| values.words_of(node, self.shown_value(row))),
+            ..self.get(row)
+        }
     }
 }
 
-impl Serialize for NodeRows<'_> {
+impl Serialize for ReferenceRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..self.shown).map(|at| ReferenceRow {
             row: self.get(at),

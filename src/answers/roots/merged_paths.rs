@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{RootPathsOptions, find_paths};
-use crate::analysis::merged_paths::{MergedPaths, NumberOfName, merge_paths, merge_root_paths};
+use crate::analysis::merged_paths::{MergeOptions, MergedPaths, ReferenceNameNumberer, merge_paths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
@@ -46,7 +46,7 @@ pub struct MergedPathsOptions {
     /// Paths go around objects of these types. Default: none.
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
-    pub all_kinds: bool,
+    pub with_weak_roots: bool,
     /// The steps from a loader to a class are rows, not one. Default: no.
     pub all_steps: bool,
     /// Number of rows of each level. Rows are never reversed.
@@ -66,7 +66,7 @@ impl MergedPathsOptions {
         MergedPathsOptions {
             scope,
             avoided: Vec::new(),
-            all_kinds: false,
+            with_weak_roots: false,
             all_steps: false,
             limits: Limits::default(),
             kept_rows: KeptRows::All,
@@ -77,7 +77,7 @@ impl MergedPathsOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
-        line.switch("--all-kinds", self.all_kinds);
+        line.switch("--all-kinds", self.with_weak_roots);
         line.switch("--all-steps", self.all_steps);
         if let KeptRows::OfShare(Threshold::Share(share)) = self.kept_rows {
             line.option("--min-percent", Some(&share.to_string()));
@@ -116,7 +116,7 @@ pub struct MergedRootPaths<'d> {
     pub tree: MergedPathRows<'d>,
     /// The paths go around some types.
     #[serde(skip)]
-    pub avoids: bool,
+    pub avoids_types: bool,
 }
 
 /// Rows from the roots down, each followed by those that it holds. The tree has numbers of merged rows.
@@ -179,7 +179,7 @@ impl MergedRootPaths<'_> {
     /// Number of paths, or of objects that one leads to: the number that is to be seen first, and the rest of the
     /// sentence.
     pub fn sentence(&self) -> (String, String) {
-        let around = if self.avoids { " around what --exclude names" } else { "" };
+        let around = if self.avoids_types { " around what --exclude names" } else { "" };
         let (reached, have) = (format_count(self.reachable_objects), if self.objects == 1 { "has" } else { "have" });
         match (&self.object, self.path_count) {
             (Some(object), Some(paths)) => {
@@ -193,10 +193,10 @@ impl MergedRootPaths<'_> {
         }
     }
 
-    /// Reason that there is no path, where there are objects; `all_kinds`: weak roots were walked too.
-    pub fn why_not(&self, all_kinds: bool) -> Option<String> {
-        let around = if self.avoids { " around what --exclude names" } else { "" };
-        let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
+    /// Reason that there is no path, where there are objects; `with_weak_roots`: weak roots were walked too.
+    pub fn no_path_reason(&self, with_weak_roots: bool) -> Option<String> {
+        let around = if self.avoids_types { " around what --exclude names" } else { "" };
+        let hint = if with_weak_roots { "" } else { "; --all-kinds walks weak roots too" };
         let has_none = self.objects > 0 && self.reachable_objects == 0;
         has_none.then(|| format!("no path from a strong root{around} leads to any of them{hint}"))
     }
@@ -224,12 +224,12 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     dump.phase(Phase::MergingPaths);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     let names = ReferenceNames::of(dump);
-    let mut number_of = names.map(|names| StepNumbers::new(graph, names));
+    let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
-    let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
+    let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
     let is_wanted = |node| scope.contains(node);
-    let ways = (options.all_kinds, options.all_steps);
-    let merged = merge_root_paths(graph, is_wanted, is_avoided, ways, weight_of, name_of);
+    let merging = MergeOptions { all_kinds: options.with_weak_roots, all_steps: options.all_steps };
+    let merged = merge_root_paths(graph, is_wanted, is_avoided, merging, weight_of, name_of);
     Ok(MergedRootPaths {
         object: None,
         path_count: None,
@@ -239,7 +239,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows::new(dump, graph, options.kept_rows, merged, options.limits, false),
-        avoids: !avoided.is_empty(),
+        avoids_types: !avoided.is_empty(),
     })
 }
 
@@ -256,14 +256,14 @@ pub fn merged_paths_to<'d>(
 ) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     dump.phase(Phase::MergingPaths);
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options);
     let names = ReferenceNames::of(dump);
-    let mut number_of = names.map(|names| StepNumbers::new(graph, names));
+    let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
-    let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
+    let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
     let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), options.all_steps, name_of);
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),
@@ -274,7 +274,7 @@ pub fn merged_paths_to<'d>(
         reachable_objects: u64::from(merged.reached_objects > 0),
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows::new(dump, graph, kept_rows, merged, options.limits, true),
-        avoids: !options.avoided.is_empty(),
+        avoids_types: !options.avoided.is_empty(),
     })
 }
 
@@ -360,7 +360,7 @@ impl<'d> LazyTree for MergedPathRows<'d> {
         &self.tree
     }
 
-    fn make(&self, &number: &u32) -> MergedPathRow<'d> {
+    fn make_row(&self, &number: &u32) -> MergedPathRow<'d> {
         let row = &self.merged.rows[number as usize];
         MergedPathRow {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
@@ -390,7 +390,7 @@ fn is_one(count: &u32) -> bool {
 }
 
 /// Numbers for the names of references between objects of one type.
-struct StepNumbers<'d> {
+struct ReferenceNameNumbers<'d> {
     graph: &'d HeapGraph,
     names: ReferenceNames<'d>,
     numbers: HashMap<String, u32>,
@@ -401,21 +401,21 @@ struct StepNumbers<'d> {
     last: (NodeId, usize),
 }
 
-impl<'d> StepNumbers<'d> {
+impl<'d> ReferenceNameNumbers<'d> {
     /// References of one object that are told apart: finding a name takes time with the number of its references.
-    const MAX_OF_AN_OBJECT: usize = 64;
+    const MAX_NAMED_PER_OBJECT: usize = 64;
     /// References that are named: each may read a part of the file. Behind them a name is that of the same place in another
     /// object of the type with as many references.
     const MAX_NAMED: usize = 2000;
 
     fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
         let (numbers, by_place, last) = (HashMap::new(), HashMap::new(), (NodeId::new(0), 0));
-        StepNumbers { graph, names, numbers, by_place, named: 0, last }
+        ReferenceNameNumbers { graph, names, numbers, by_place, named: 0, last }
     }
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
         self.last = if self.last.0 == from { (from, self.last.1 + 1) } else { (from, 1) };
-        let is_told = self.last.1 <= Self::MAX_OF_AN_OBJECT;
+        let is_told = self.last.1 <= Self::MAX_NAMED_PER_OBJECT;
         let references = self.graph.strong_references(from);
         let place = references.iter().position(|&target| target == to).filter(|_| is_told);
         let place = place.map(|place| (self.graph.type_of(from), references.len(), place));

@@ -34,7 +34,7 @@ pub struct RootPathsOptions {
     /// Paths go around objects of these types.
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too, which hold nothing.
-    pub all_kinds: bool,
+    pub with_weak_roots: bool,
     /// Number of paths that are shown to people; data has all.
     pub limits: Limits,
     /// People see the steps from a loader to a class too, which every class of a program has.
@@ -50,7 +50,7 @@ impl RootPathsOptions {
             scope,
             paths: Some(1),
             avoided: Vec::new(),
-            all_kinds: false,
+            with_weak_roots: false,
             limits,
             all_steps: false,
         }
@@ -61,7 +61,7 @@ impl RootPathsOptions {
         let mut line = CommandLine::new("roots");
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
         line.each("--exclude", self.avoided.iter().map(TypePattern::text));
-        line.switch("--all-kinds", self.all_kinds);
+        line.switch("--all-kinds", self.with_weak_roots);
         line.switch("--all-steps", self.all_steps);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         line.option("--domain", self.scope.section.as_deref());
@@ -109,10 +109,10 @@ impl RootPathsAnswer<'_> {
         (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
     }
 
-    /// Reason that there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
-    pub fn why_not(&self, all_kinds: bool) -> Option<String> {
+    /// Reason that there is no path; `None` if there is one from a strong root. `with_weak_roots`: weak roots were walked too.
+    pub fn no_path_reason(&self, with_weak_roots: bool) -> Option<String> {
         let id = &self.object.row.id;
-        if self.is_blocked() {
+        if self.is_blocked_by_avoided() {
             return Some(format!("every path to {id} goes through what --exclude names"));
         }
         let why = match self.reachability {
@@ -120,12 +120,12 @@ impl RootPathsAnswer<'_> {
             Reachability::OnFrozenHeap => "; it is on the frozen heap, which is never collected",
             reachability => reachability.left_out_roots_text(),
         };
-        let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
+        let hint = if with_weak_roots { "" } else { "; --all-kinds walks weak roots too" };
         Some(format!("{id} is not reachable from any strong root{why}{hint}"))
     }
 
     /// Returns true if strong roots reach the object, but only by paths through what is avoided.
-    pub fn is_blocked(&self) -> bool {
+    pub fn is_blocked_by_avoided(&self) -> bool {
         self.reachability.is_reached() && self.paths.is_empty()
     }
 }
@@ -185,8 +185,8 @@ impl RootPathRows<'_> {
     }
 
     /// By path: its last `count` objects, of a shorter one all. O(objects) for all paths together: none is walked.
-    pub fn ends(&self, count: usize) -> Vec<PathSteps<'_>> {
-        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.ends(count));
+    pub fn path_ends(&self, count: usize) -> Vec<PathSteps<'_>> {
+        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.last_nodes(count));
         ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes, self.names)).collect()
     }
 }
@@ -205,7 +205,7 @@ impl Serialize for RootPathRows<'_> {
 pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
-    dump.check_referrers()?;
+    dump.check_referrers_memory()?;
     let tree @ (dominators, retained) = dump.dominators()?;
     dump.phase(Phase::FindingPaths);
     let roots = RootsByNode::new(graph);
@@ -215,7 +215,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
         RootPathRows { graph, tree, roots, names: ReferenceNames::of(dump), values: ValueReader::of(dump), found };
     Ok(RootPathsAnswer {
         object: RetainingObject {
-            row: ObjectRow { said: paths.value_text(node), ..ObjectRow::new(graph, node) },
+            row: ObjectRow { value_words: paths.value_text(node), ..ObjectRow::new(graph, node) },
             retained_bytes,
         },
         reachability: Reachability::find(dump, graph, node),
@@ -235,7 +235,7 @@ pub(super) fn find_paths<'d>(
     node: NodeId,
     options: &RootPathsOptions,
 ) -> Option<RootPaths<'d>> {
-    let is_plain = options.paths == Some(1) && !options.all_kinds && options.avoided.is_empty();
+    let is_plain = options.paths == Some(1) && !options.with_weak_roots && options.avoided.is_empty();
     if let Some(parents) = dump.indexed_parents().filter(|_| is_plain) {
         return parents.path_to(graph, roots, node);
     }
@@ -244,6 +244,6 @@ pub(super) fn find_paths<'d>(
     // The search takes 0 for no limit, so none at all is asked for here.
     match options.paths {
         Some(0) => None,
-        limit => Some(find_root_paths(graph, node, limit.unwrap_or(0), options.all_kinds, is_avoided)),
+        limit => Some(find_root_paths(graph, node, limit.unwrap_or(0), options.with_weak_roots, is_avoided)),
     }
 }

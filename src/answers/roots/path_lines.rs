@@ -71,7 +71,7 @@ impl<'a> PathLines<'a> {
             end
         });
         let line_ends = line_ends.collect();
-        let tails = end_length.map_or(Vec::new(), |half| paths.ends(half));
+        let tails = end_length.map_or(Vec::new(), |half| paths.path_ends(half));
         PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None), with_values: false }
     }
 
@@ -99,7 +99,7 @@ impl<'a> PathLines<'a> {
         };
         let mut part = self.part(path, line - self.start_of(path).min(line));
         if let Some(PathPart::Object { step, .. }) = part.as_mut().filter(|_| self.with_values) {
-            step.object.said = self.paths.value_text(step.node);
+            step.object.value_words = self.paths.value_text(step.node);
         }
         PathLine { path, part: part.unwrap_or(PathPart::Gap { objects: 0 }) }
     }

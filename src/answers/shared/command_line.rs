@@ -66,7 +66,7 @@ impl CommandLine {
         let words = self.words.iter().chain(&paths);
         // A NUL cannot be part of a word; it is left out.
         let quoted = words.map(|word| match shlex::try_quote(word) {
-            _ if is_plain(word) => word.clone(),
+            _ if needs_no_quotes(word) => word.clone(),
             Ok(quoted) => quoted.into_owned(),
             Err(_) => shlex::try_quote(&word.replace('\0', "")).map(|word| word.into_owned()).unwrap_or_default(),
         });
@@ -76,7 +76,7 @@ impl CommandLine {
 
 /// Returns true if a shell takes the word as it is. shlex would quote more: every `#`, `=` and letter beyond ASCII, which
 /// ids and file names are full of.
-fn is_plain(word: &str) -> bool {
+fn needs_no_quotes(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,=@%#".contains(c);
     !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain)
 }

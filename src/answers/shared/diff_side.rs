@@ -138,9 +138,9 @@ pub struct DiffColumn {
     /// Key and title.
     pub figure: Figure,
     /// The measure that it compares.
-    pub of: Measure,
+    pub measure: Measure,
     /// The side that it is of, or both.
-    pub at: DiffSide,
+    pub side: DiffSide,
 }
 
 /// A side of a diff, or both.
@@ -230,14 +230,14 @@ impl DiffBy {
     pub(in crate::answers) fn columns(self, of_objects: bool, retained: bool) -> Vec<DiffColumn> {
         use DiffSide::{Growth, New, Old};
         use Measure::{Bytes, Count};
-        let sides = |of: Measure, figures: [Figure; 3]| {
-            [Old, New, Growth].into_iter().zip(figures).map(move |(at, figure)| DiffColumn { figure, of, at })
+        let sides = |measure: Measure, figures: [Figure; 3]| {
+            [Old, New, Growth].into_iter().zip(figures).map(move |(side, figure)| DiffColumn { figure, measure, side })
         };
         let (count, bytes) = match self {
             DiffBy::Objects => {
                 let columns =
                     [(NEW, Count, New), (NEW_BYTES, Bytes, New), (GONE, Count, Old), (GONE_BYTES, Bytes, Old)];
-                return columns.map(|(figure, of, at)| DiffColumn { figure, of, at }).to_vec();
+                return columns.map(|(figure, measure, side)| DiffColumn { figure, measure, side }).to_vec();
             }
             _ if !of_objects => return sides(Bytes, TOTAL_SIDES).chain(sides(Count, ALLOCATIONS_SIDES)).collect(),
             DiffBy::RootKinds => (ROOTS_SIDES, HELD_SIDES),

@@ -1,7 +1,7 @@
 //! Reasons for a question to have no answer. Texts name no command-line options: `advice` adds those.
 
 use crate::answers::shared::GroupBy;
-use crate::dump::{MemoryError, NoValues, TreeError};
+use crate::dump::{DominatorError, MemoryError, NoValues};
 use crate::filter::{FilterError, FilterProblem};
 use crate::units::count_of;
 
@@ -17,10 +17,10 @@ pub enum AnswerError {
     NeedsObjects,
     /// The dump holds allocation totals, and the question is about objects that fulfil an expression.
     #[error("{}: none can be chosen by an expression", AnswerError::NeedsObjects)]
-    NoObjectsToChoose,
+    FilterNeedsObjects,
     /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
     #[error("{objects}: there is no {0} to begin at", objects = AnswerError::NeedsObjects)]
-    NoObjectsToBeginAt(String),
+    StartNeedsObjects(String),
     /// The dump holds objects, and the question is about allocation totals.
     #[error("the dump holds objects, no allocation totals")]
     NeedsAllocations,
@@ -31,7 +31,7 @@ pub enum AnswerError {
     #[error(transparent)]
     OutOfMemory(#[from] MemoryError),
     /// The dump broke off before its references, on which the answer rests.
-    #[error("{}", TreeError::NoReferences)]
+    #[error("{}", DominatorError::NoReferences)]
     NoReferences,
     /// The dump does not say what to group by: the group, and what is missing.
     #[error("this dump does not say {1}")]
@@ -68,7 +68,7 @@ pub enum AnswerError {
     NoSuchPath(String),
     /// A dump of objects is one memory dump, and another is asked for.
     #[error("the file has one dump, there is no \"{0}\"")]
-    SingleMemoryDump(String),
+    NoOtherMemoryDump(String),
     /// No memory dump of this number; there are so many.
     #[error("no dump \"{0}\"; there are 1 to {1}, last, and all")]
     NoSuchMemoryDump(String, usize),
@@ -140,11 +140,11 @@ pub enum AnswerError {
     InvalidFilter(FilterError),
 }
 
-impl From<TreeError> for AnswerError {
-    fn from(error: TreeError) -> Self {
+impl From<DominatorError> for AnswerError {
+    fn from(error: DominatorError) -> Self {
         match error {
-            TreeError::Memory(error) => AnswerError::OutOfMemory(error),
-            TreeError::NoReferences => AnswerError::NoReferences,
+            DominatorError::Memory(error) => AnswerError::OutOfMemory(error),
+            DominatorError::NoReferences => AnswerError::NoReferences,
         }
     }
 }
@@ -190,12 +190,12 @@ impl AnswerError {
     pub fn advice(&self) -> String {
         match self {
             AnswerError::NeedsObjects => format!("{self}: use `heapdump breakdown`, or `stats`"),
-            AnswerError::NoObjectsToChoose => format!("{self}; leave --where out"),
-            AnswerError::NoObjectsToBeginAt(_) => format!("{self}; leave OBJID out"),
+            AnswerError::FilterNeedsObjects => format!("{self}; leave --where out"),
+            AnswerError::StartNeedsObjects(_) => format!("{self}; leave OBJID out"),
             AnswerError::NeedsAllocations => {
                 "the dump holds objects: it has no processes with allocators; --domain chooses a section".into()
             }
-            AnswerError::SingleMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
+            AnswerError::NoOtherMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
             AnswerError::NoSuchHeap(there) => {
                 format!(
                     "no heap fits --dump, --process and --allocator (capitals matter); there are: {}",

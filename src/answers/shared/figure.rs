@@ -46,7 +46,7 @@ impl Figure {
     }
 
     /// Returns true if the word asks for it: its own, its key, of the column with the names `name`.
-    pub fn is_called(self, word: &str) -> bool {
+    pub fn matches_sort_word(self, word: &str) -> bool {
         word == self.word || word == self.key || self.unit == Unit::Text && word == NAME.word
     }
 }

@@ -30,7 +30,7 @@ pub enum GroupBy {
     /// The file of the program that allocated them.
     File,
     /// The strength of their references: strong, or only references that the runtime may give up.
-    Held,
+    ReferenceStrength,
     /// The program's own type that they belong to: its objects, and those of libraries that it keeps alive.
     Owner,
     /// The package of that.
@@ -48,10 +48,10 @@ fn first_levels(package: &str, levels: u8) -> &str {
 
 impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
-    pub const OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(17).0;
+    pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(17).0;
 
     /// All that a histogram has rows of.
-    pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
+    pub const WORDS_OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
         ("type", GroupBy::Type),
         ("package", GroupBy::Package),
         ("package=1", GroupBy::PackageLevels(1)),
@@ -66,7 +66,7 @@ impl GroupBy {
         ("generation", GroupBy::Generation),
         ("loader", GroupBy::Loader),
         ("heap", GroupBy::Heap),
-        ("held", GroupBy::Held),
+        ("held", GroupBy::ReferenceStrength),
         ("interval", GroupBy::Interval),
         ("file", GroupBy::File),
         ("owner", GroupBy::Owner),
@@ -82,7 +82,7 @@ impl GroupBy {
 
     /// The word for it, in JSON and on the command line.
     pub fn name(self) -> &'static str {
-        Self::OF_HISTOGRAMS.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
+        Self::WORDS_OF_HISTOGRAMS.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
     }
 
     pub(in crate::answers) fn is_package(self) -> bool {
@@ -107,7 +107,7 @@ impl GroupBy {
             GroupBy::Generation => ("Generation", "generations"),
             GroupBy::Loader => ("Loader", "loaders"),
             GroupBy::Heap => ("Heap", "heaps"),
-            GroupBy::Held => ("Held", "groups"),
+            GroupBy::ReferenceStrength => ("Held", "groups"),
             GroupBy::File => ("File", "files"),
             GroupBy::Interval => ("Interval", "intervals"),
             GroupBy::Owner | GroupBy::OwnerPackage => ("Owner", "owners"),
@@ -115,7 +115,7 @@ impl GroupBy {
     }
 
     /// The group a type of this name is in; the name itself where the type does not decide.
-    pub(in crate::answers) fn of_type_name(self, name: &str) -> &str {
+    pub(in crate::answers) fn group_of_type_name(self, name: &str) -> &str {
         match self {
             GroupBy::Package => package_of(name).unwrap_or(NO_PACKAGE),
             GroupBy::PackageLevels(levels) => package_of(name).map_or(NO_PACKAGE, |name| first_levels(name, levels)),
@@ -126,7 +126,7 @@ impl GroupBy {
     /// The package of a type. Of nested .NET types the dump names neither the namespace nor the type around them, as of types
     /// outside any namespace: those belong to their module, as `System.Private.CoreLib.dll (no namespace)`.
     pub(super) fn package(self, graph: &HeapGraph, type_id: TypeId) -> String {
-        match (self.of_type_name(graph.type_name(type_id)), graph.types().module(type_id)) {
+        match (self.group_of_type_name(graph.type_name(type_id)), graph.types().module(type_id)) {
             (NO_PACKAGE, Some(module)) => format!("{module} (no namespace)"),
             (package, _) => package.to_string(),
         }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn levels_of_packages() {
-        let of = |by: GroupBy, name: &'static str| by.of_type_name(name);
+        let of = |by: GroupBy, name: &'static str| by.group_of_type_name(name);
         for (name, levels, expected) in [
             ("java.util.concurrent.Entry[]", 1, "java"),
             ("java.util.concurrent.Entry[]", 2, "java.util"),
@@ -151,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(of(GroupBy::PackageLevels(levels), name), expected, "{name} {levels}");
         }
-        let ends = GroupBy::OF_DOMINATORS.last().map(|(word, _)| *word);
+        let ends = GroupBy::WORDS_OF_DOMINATORS.last().map(|(word, _)| *word);
         assert_eq!(ends, Some("file"), "trees are grouped by all of these");
     }
 }

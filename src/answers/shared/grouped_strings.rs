@@ -66,7 +66,7 @@ pub struct GroupedStrings {
 }
 
 /// At least so many texts of NULs alone, and a tenth of all that have characters: those are blotted out.
-const MIN_REDACTED: u64 = 20;
+const MIN_REDACTED_STRINGS: u64 = 20;
 
 impl GroupedStrings {
     /// Groups strings. O(strings x log strings), on all threads.
@@ -91,7 +91,7 @@ impl GroupedStrings {
             strings: blank.iter().map(|group| u64::from(group.copies)).sum(),
             bytes: blank.iter().map(|group| group.bytes).sum(),
         };
-        if blank.strings >= MIN_REDACTED && blank.strings >= grouped.strings.len() as u64 / 10 {
+        if blank.strings >= MIN_REDACTED_STRINGS && blank.strings >= grouped.strings.len() as u64 / 10 {
             grouped.redacted = Some(blank);
             groups.iter_mut().filter(|group| grouped.is_blank(group)).for_each(|group| group.wasted_bytes = 0);
         }
@@ -167,9 +167,9 @@ impl GroupedStrings {
 pub fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, AnswerError> {
     match dump.values() {
         Ok(details) => Ok(details),
-        Err(NoValues::Format(format)) => match dump.details() {
+        Err(NoValues::NotInFormat(format)) => match dump.details() {
             Some(details) if details.has_texts() => Ok(details),
-            _ => Err(AnswerError::NoValues(NoValues::Format(format))),
+            _ => Err(AnswerError::NoValues(NoValues::NotInFormat(format))),
         },
         Err(why) => Err(AnswerError::NoValues(why)),
     }

@@ -24,11 +24,11 @@ pub(crate) struct Groups<'d> {
     /// By group, where the groups are types: the first of its types.
     types: Vec<TypeId>,
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
-    of_type: Vec<u32>,
+    group_of_type: Vec<u32>,
     /// For groups by place (section, generation): runs of objects, ascending, and the group of each.
     places: Vec<(Range<usize>, u32)>,
     /// By object, where that is what they are grouped by.
-    of_node: Vec<u32>,
+    group_of_node: Vec<u32>,
     nodes: Range<usize>,
     /// Objects that fulfil the scope's expression, where it has one.
     matching: Option<NodeSet>,
@@ -84,8 +84,8 @@ impl<'d> Groups<'d> {
         if let Some(missing) = missing {
             return Err(AnswerError::NoSuchGroups(by, missing));
         }
-        let (of_nodes, of_node) = match by {
-            GroupBy::Held => {
+        let (of_nodes, group_of_node) = match by {
+            GroupBy::ReferenceStrength => {
                 let held = reachability_strengths(graph).ok_or(AnswerError::NoSuchGroups(
                     by,
                     "which references are soft or weak, or all hold by its rules",
@@ -99,7 +99,7 @@ impl<'d> Groups<'d> {
         let mut types = Vec::new();
         let mut names = Vec::new();
         let mut modules = Vec::new();
-        let of_type = (0..graph.type_count())
+        let group_of_type = (0..graph.type_count())
             .map(|index| {
                 if scope.types().is_some_and(|wanted| !wanted.contains(TypeId::new(index))) {
                     return NO_SET;
@@ -119,7 +119,7 @@ impl<'d> Groups<'d> {
                     | GroupBy::Generation
                     | GroupBy::Heap
                     | GroupBy::Interval
-                    | GroupBy::Held
+                    | GroupBy::ReferenceStrength
                     | GroupBy::File => {
                         return 0;
                     }
@@ -152,7 +152,7 @@ impl<'d> Groups<'d> {
                 names = section_names(graph);
                 places = (0..names.len()).map(|at| (graph.section_nodes(SectionId::new(at)), at as u32)).collect();
             }
-            _ if !of_node.is_empty() => names = of_nodes,
+            _ if !group_of_node.is_empty() => names = of_nodes,
             GroupBy::Generation => {
                 let mut known: Vec<Generation> = graph.generations().iter().map(|run| run.generation).collect();
                 known.sort_unstable();
@@ -177,9 +177,9 @@ impl<'d> Groups<'d> {
             names,
             modules,
             types,
-            of_type,
+            group_of_type,
             places,
-            of_node,
+            group_of_node,
             nodes: scope.range(),
             matching: scope.matching().cloned(),
         })
@@ -189,10 +189,10 @@ impl<'d> Groups<'d> {
         self.types.get(group as usize).copied().filter(|_| self.by == GroupBy::Type)
     }
 
-    fn by_place(&self) -> bool {
+    fn is_by_place(&self) -> bool {
         let is_of_places =
             matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval);
-        is_of_places && self.of_node.is_empty()
+        is_of_places && self.group_of_node.is_empty()
     }
 
     pub(in crate::answers) fn loader_of(&self, group: u32) -> Loader {
@@ -200,20 +200,20 @@ impl<'d> Groups<'d> {
     }
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
-    pub(crate) fn of(&self, node: NodeId) -> u32 {
+    pub(crate) fn group_of(&self, node: NodeId) -> u32 {
         let is_left_out = self.matching.as_ref().is_some_and(|matching| !matching.contains(node));
-        if is_left_out { NO_SET } else { self.of_any_object(node) }
+        if is_left_out { NO_SET } else { self.group_of_any_object(node) }
     }
 
     /// The same, whether the object fulfils the scope's expression or not.
-    fn of_any_object(&self, node: NodeId) -> u32 {
+    fn group_of_any_object(&self, node: NodeId) -> u32 {
         if !self.nodes.contains(&node.index()) || !self.graph.is_counted(node) {
             return NO_SET;
         }
-        match self.of_type[self.graph.type_of(node).index()] {
+        match self.group_of_type[self.graph.type_of(node).index()] {
             NO_SET => NO_SET,
-            _ if !self.of_node.is_empty() => self.of_node[node.index()],
-            _ if self.by_place() => {
+            _ if !self.group_of_node.is_empty() => self.group_of_node[node.index()],
+            _ if self.is_by_place() => {
                 let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
                 self.places.get(at).map_or(NO_SET, |&(_, group)| group)
             }
@@ -223,31 +223,33 @@ impl<'d> Groups<'d> {
 
     /// One tally per group. O(objects).
     pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
-        self.tally_by(reachable, |node| self.of(node), self.matching.is_some())
+        self.tally_by(reachable, |node| self.group_of(node), self.matching.is_some())
     }
 
     /// The same, of objects that do not fulfil the scope's expression too.
     pub(in crate::answers) fn tally_all(&self, reachable: &NodeSet) -> Vec<Tally> {
-        self.tally_by(reachable, |node| self.of_any_object(node), false)
+        self.tally_by(reachable, |node| self.group_of_any_object(node), false)
     }
 
     fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<Tally> {
         let mut tallies = vec![Tally::default(); self.names.len()];
-        if self.by_place() {
+        if self.is_by_place() {
             // Node by node: a dump of very many places has few objects in each.
             for (nodes, group) in &self.places {
                 for node in nodes.clone().map(NodeId::new).filter(|&node| of(node) != NO_SET) {
                     tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
             }
-        } else if !self.of_node.is_empty() || is_one_by_one {
+        } else if !self.group_of_node.is_empty() || is_one_by_one {
             for node in self.nodes.clone().map(NodeId::new) {
                 if let Some(tally) = tallies.get_mut(of(node) as usize) {
                     tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
             }
         } else {
-            for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
+            for (tally, &group) in
+                tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.group_of_type)
+            {
                 if group != NO_SET {
                     tallies[group as usize].add(tally);
                 }
@@ -261,7 +263,7 @@ impl<'d> Groups<'d> {
         let (dominators, retained) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let (children, groups) = (dominators.children(), self.names.len());
-        let group_of = |node| self.of(node);
+        let group_of = |node| self.group_of(node);
         Ok(retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups, group_of))
     }
 
@@ -271,11 +273,11 @@ impl<'d> Groups<'d> {
         let mut of_groups = vec![Estimate::default(); self.names.len()];
         let mut of_types = vec![(0u64, 0u64); self.graph.type_count()];
         for (node, type_id, bytes) in self.graph.objects(self.nodes.clone()) {
-            let group = self.of(node);
+            let group = self.group_of(node);
             if group != NO_SET {
                 of_groups[group as usize].add(1, bytes, self.graph.types().multiplier(type_id));
             }
-            if self.of_any_object(node) != NO_SET {
+            if self.group_of_any_object(node) != NO_SET {
                 let sum = &mut of_types[type_id.index()];
                 *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
             }

@@ -65,7 +65,7 @@ impl HeapChoice {
         }
         match self.dump.as_deref() {
             None | Some("1" | "all" | "last") => Ok(()),
-            Some(other) => Err(AnswerError::SingleMemoryDump(other.to_string())),
+            Some(other) => Err(AnswerError::NoOtherMemoryDump(other.to_string())),
         }
     }
 
@@ -89,7 +89,7 @@ impl HeapChoice {
             heaps.retain(|heap| is_process_asked_for(heap, process));
         }
         if let Some(section) = self.section.as_deref() {
-            let sections = processes_of(dump);
+            let sections = pids_and_parts(dump);
             let numbered = section.parse::<usize>().ok().and_then(|number| sections.get(number.checked_sub(1)?));
             heaps.retain(|heap| match numbered {
                 Some(&section) => (heap.pid, heap.part) == section,
@@ -134,7 +134,7 @@ fn is_process_asked_for(heap: &AllocationHeap, asked: &str) -> bool {
 }
 
 /// (process number, part) of every process, in the order of the file.
-pub fn processes_of(dump: &AllocationDump) -> Vec<(i64, u32)> {
+pub fn pids_and_parts(dump: &AllocationDump) -> Vec<(i64, u32)> {
     let mut found = Vec::new();
     for heap in &dump.heaps {
         if !found.contains(&(heap.pid, heap.part)) {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::reference_names::ReferenceNames;
 use super::rows::type_words;
 use super::{AnswerError, CommandLine};
-use crate::analysis::collections::{CollectionTable, TypeFields};
+use crate::analysis::collections::{CollectionRules, CollectionTypes};
 use crate::analysis::holders::{Holder, HolderFinder, container_types};
 use crate::analysis::root_paths::RootsByNode;
 use crate::dump::{NoValues, OpenDump};
@@ -66,7 +66,7 @@ pub(crate) struct ObjectHolders {
 
 impl<'d> FieldHolderFinder<'d> {
     /// Shortest paths to all objects: O(objects + references), 8 bytes per object, unless an index has them.
-    pub(in crate::answers) fn find(dump: &'d OpenDump, collections: &TypeFields) -> Result<Self, AnswerError> {
+    pub(in crate::answers) fn find(dump: &'d OpenDump, collections: &CollectionTypes) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         if dump.indexed_parents().is_none() {
             dump.check_rows(graph.node_count() as u64, 12)?;
@@ -76,7 +76,7 @@ impl<'d> FieldHolderFinder<'d> {
     }
 
     /// The holders of some objects. 40 bytes for each, and one pass over the dump.
-    pub(in crate::answers) fn of(&self, nodes: &[NodeId]) -> Result<ObjectHolders, AnswerError> {
+    pub(in crate::answers) fn holders_of(&self, nodes: &[NodeId]) -> Result<ObjectHolders, AnswerError> {
         let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.is_container);
         let holders: Vec<Holder> = nodes.iter().map(|&node| finder.holder_of(node)).collect();
         drop(finder);
@@ -166,8 +166,8 @@ pub struct KnownCollections {
 
 impl KnownCollections {
     /// Error: at a line that makes no sense.
-    pub(in crate::answers) fn table(&self) -> Result<CollectionTable, AnswerError> {
-        let mut table = CollectionTable::known();
+    pub(in crate::answers) fn table(&self) -> Result<CollectionRules, AnswerError> {
+        let mut table = CollectionRules::known();
         if let Some((name, text)) = &self.more {
             table.add_lines(text).map_err(|bad| AnswerError::InvalidCollectionTable(format!("{name}: {bad}")))?;
         }

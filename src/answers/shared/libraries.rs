@@ -11,27 +11,27 @@ use crate::analysis::type_patterns::TypePattern;
 use crate::graph::{HeapGraph, TypeSet};
 use crate::input::Runtime;
 
-static LIBRARY_ROOTS: &str = include_str!("libraries.txt");
+static LIBRARY_PREFIXES: &str = include_str!("libraries.txt");
 
-type OwnersOfRoots = FxHashMap<&'static str, CodeOwner>;
+type OwnersByPrefix = FxHashMap<&'static str, CodeOwner>;
 
-fn library_roots_of(runtime: Runtime) -> &'static OwnersOfRoots {
-    static BY_SECTION: OnceLock<FxHashMap<&'static str, OwnersOfRoots>> = OnceLock::new();
-    static NO_ROOTS: OnceLock<OwnersOfRoots> = OnceLock::new();
+fn library_prefixes_of(runtime: Runtime) -> &'static OwnersByPrefix {
+    static BY_SECTION: OnceLock<FxHashMap<&'static str, OwnersByPrefix>> = OnceLock::new();
+    static NO_PREFIXES: OnceLock<OwnersByPrefix> = OnceLock::new();
     let all = BY_SECTION.get_or_init(|| {
-        let mut all: FxHashMap<&'static str, OwnersOfRoots> = FxHashMap::default();
+        let mut all: FxHashMap<&'static str, OwnersByPrefix> = FxHashMap::default();
         let mut section = ("", CodeOwner::Runtime);
-        for line in LIBRARY_ROOTS.lines().filter(|line| !line.starts_with('#')) {
+        for line in LIBRARY_PREFIXES.lines().filter(|line| !line.starts_with('#')) {
             if let Some((runtime, owner)) = line.strip_prefix('[').and_then(|line| line.split_once(' ')) {
                 section = (runtime, if owner == "runtime]" { CodeOwner::Runtime } else { CodeOwner::Library });
                 continue;
             }
-            let roots = all.entry(section.0).or_default();
-            roots.extend(line.split_whitespace().map(|root| (root, section.1)));
+            let prefixes = all.entry(section.0).or_default();
+            prefixes.extend(line.split_whitespace().map(|prefix| (prefix, section.1)));
         }
         all
     });
-    all.get(section_of(runtime)).unwrap_or_else(|| NO_ROOTS.get_or_init(OwnersOfRoots::default))
+    all.get(section_of(runtime)).unwrap_or_else(|| NO_PREFIXES.get_or_init(OwnersByPrefix::default))
 }
 
 fn section_of(runtime: Runtime) -> &'static str {
@@ -72,7 +72,7 @@ impl LibraryNames {
     }
 
     /// Takes libraries as the program's own where none of the types of a graph would be. O(types).
-    pub(crate) fn fit(mut self, graph: &HeapGraph) -> Self {
+    pub(crate) fn take_libraries_as_own_if_alone(mut self, graph: &HeapGraph) -> Self {
         let is_own = |name: &str| self.owner_of(name) == CodeOwner::Application;
         self.libraries_are_own = !graph.types().ids().any(|type_id| is_own(graph.type_name(type_id)));
         self
@@ -81,13 +81,13 @@ impl LibraryNames {
     /// The owner of the type of a name. Slashes (`java/lang/String`) are read as dots. O(patterns + length of the name).
     pub(crate) fn owner_of(&self, name: &str) -> CodeOwner {
         let name = dotted(name);
-        self.by_pattern(&name).unwrap_or_else(|| match self.owner_by_root(&name) {
+        self.owner_by_pattern(&name).unwrap_or_else(|| match self.owner_by_prefix(&name) {
             CodeOwner::Library if self.libraries_are_own => CodeOwner::Application,
             owner => owner,
         })
     }
 
-    pub(crate) fn by_pattern(&self, name: &str) -> Option<CodeOwner> {
+    pub(crate) fn owner_by_pattern(&self, name: &str) -> Option<CodeOwner> {
         let is_one = |patterns: &[TypePattern]| patterns.iter().any(|pattern| pattern.matches(name));
         match () {
             () if is_one(&self.mine) => Some(CodeOwner::Application),
@@ -96,7 +96,7 @@ impl LibraryNames {
         }
     }
 
-    fn owner_by_root(&self, name: &str) -> CodeOwner {
+    fn owner_by_prefix(&self, name: &str) -> CodeOwner {
         let Some(runtime) = self.runtime else { return CodeOwner::Application };
         let name = name.strip_prefix("class ").unwrap_or(name);
         // An array is its element's; of V8's own kinds none has a name that a program could give.
@@ -117,11 +117,11 @@ impl LibraryNames {
         if is_of_engine || base == "primitive array" {
             return CodeOwner::Runtime;
         }
-        let roots = library_roots_of(runtime);
+        let prefixes = library_prefixes_of(runtime);
         // The longest root decides.
         let is_end = |letter: char| letter == '.' || letter == ':' && runtime == Runtime::Ruby;
         let ends = base.char_indices().filter(|&(_, letter)| is_end(letter)).map(|(at, _)| at).chain([base.len()]);
-        let mut known = ends.filter_map(|end| roots.get(&base[..end]));
+        let mut known = ends.filter_map(|end| prefixes.get(&base[..end]));
         known.next_back().copied().unwrap_or(CodeOwner::Application)
     }
 
@@ -138,13 +138,13 @@ pub(in crate::answers) fn library_types(
     libraries: &[TypePattern],
     mine: &[TypePattern],
 ) -> TypeSet {
-    let names = LibraryNames::of(runtime, libraries).with_own(mine).fit(graph);
+    let names = LibraryNames::of(runtime, libraries).with_own(mine).take_libraries_as_own_if_alone(graph);
     TypeSet::of(graph, |type_id| names.contains(graph.type_name(type_id)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CodeOwner, LIBRARY_ROOTS, LibraryNames};
+    use super::{CodeOwner, LIBRARY_PREFIXES, LibraryNames};
     use crate::analysis::type_patterns::TypePattern;
     use crate::input::{READERS, Runtime};
 
@@ -166,10 +166,10 @@ mod tests {
     fn no_root_stands_twice_for_one_runtime() {
         let mut known = std::collections::HashSet::new();
         let mut runtime = "";
-        for line in LIBRARY_ROOTS.lines().filter(|line| !line.starts_with('#')) {
+        for line in LIBRARY_PREFIXES.lines().filter(|line| !line.starts_with('#')) {
             match line.strip_prefix('[') {
                 Some(line) => runtime = line.split_once(' ').map_or("", |(runtime, _)| runtime),
-                None => line.split_whitespace().for_each(|root| assert!(known.insert((runtime, root)), "{root}")),
+                None => line.split_whitespace().for_each(|prefix| assert!(known.insert((runtime, prefix)), "{prefix}")),
             }
         }
         assert!(known.len() > 300);

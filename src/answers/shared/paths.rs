@@ -36,7 +36,7 @@ impl<'p> PathRow<'p> {
     }
 
     /// The same, told from a place on: what stands before explains nothing.
-    pub(in crate::answers) fn told_from(self, start: usize) -> Self {
+    pub(in crate::answers) fn starting_at(self, start: usize) -> Self {
         PathRow { start, ..self }
     }
 

@@ -35,7 +35,7 @@ impl<'d> ReferenceNames<'d> {
         if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
             return Some(text);
         }
-        let closure = before.and_then(|before| self.details.function(self.graph, before).ok().flatten());
+        let closure = before.and_then(|before| self.details.function_name(self.graph, before).ok().flatten());
         Some(closure.map_or(text.clone(), |closure| format!("{text} in closure {closure}")))
     }
 

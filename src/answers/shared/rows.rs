@@ -30,7 +30,7 @@ pub struct ObjectRow {
     pub shallow_bytes: u64,
     /// Its own value in words, where that was asked for.
     #[serde(skip)]
-    pub said: Option<String>,
+    pub value_words: Option<String>,
 }
 
 impl ObjectRow {
@@ -41,13 +41,13 @@ impl ObjectRow {
             type_name: graph.type_name(graph.type_of(node)).to_string(),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
             shallow_bytes: graph.shallow_bytes(node),
-            said: None,
+            value_words: None,
         }
     }
 
     /// The type's name with what the object says; of a class object `class zoo.Zoo`.
     pub fn type_text(&self) -> String {
-        match (&self.class, &self.said) {
+        match (&self.class, &self.value_words) {
             (Some(class), _) => class_text(class),
             (None, Some(said)) => type_with_value(&type_words(&self.type_name), said),
             (None, None) => type_words(&self.type_name).into_owned(),

@@ -108,11 +108,11 @@ impl ScopeOptions {
     /// # Errors
     /// If there is an expression.
     pub fn check_on_allocations(&self) -> Result<(), AnswerError> {
-        if self.filter.is_some() { Err(AnswerError::NoObjectsToChoose) } else { Ok(()) }
+        if self.filter.is_some() { Err(AnswerError::FilterNeedsObjects) } else { Ok(()) }
     }
 
     /// Returns true if objects are chosen by what they are, not only by their section.
-    pub fn is_choice(&self) -> bool {
+    pub fn chooses_some(&self) -> bool {
         self.types.is_some() || self.filter.is_some()
     }
 
@@ -189,7 +189,7 @@ impl<'d> Scope<'d> {
     }
 
     /// Returns true if the question is about some of the section's objects alone.
-    pub fn is_choice(&self) -> bool {
+    pub fn chooses_some(&self) -> bool {
         self.types.is_some() || self.matching.is_some()
     }
 

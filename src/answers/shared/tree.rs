@@ -66,7 +66,7 @@ pub trait LazyTree {
     fn tree(&self) -> &Tree<Self::Kept>;
 
     /// Makes a row.
-    fn make(&self, kept: &Self::Kept) -> Self::Row;
+    fn make_row(&self, kept: &Self::Kept) -> Self::Row;
 
     /// Number of rows.
     fn len(&self) -> usize {
@@ -86,7 +86,7 @@ pub trait LazyTree {
     /// A row below `len`. O(log objects), and some reads of the dump where rows have names of references.
     fn get(&self, row: usize) -> TreeRow<Self::Row> {
         let TreeRow { depth, hidden_after, row } = &self.tree().rows[row];
-        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.make(row) }
+        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.make_row(row) }
     }
 
     /// The rows, each followed by those below it.
@@ -101,7 +101,7 @@ where
     T: LazyTree<Row: Serialize>,
     S: Serializer,
 {
-    tree.tree().nested(|row| tree.make(&row.row)).serialize(serializer)
+    tree.tree().nested(|row| tree.make_row(&row.row)).serialize(serializer)
 }
 
 /// Rows of one parent, in their order, and how many more there are.

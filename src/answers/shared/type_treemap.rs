@@ -17,12 +17,12 @@ pub struct TypeTreemap<'d> {
     retained: &'d RetainedSizes,
     tree: TypeTree,
     /// By place and one more: where its children begin in `children`.
-    starts: Vec<u32>,
+    child_starts: Vec<u32>,
     children: Vec<u32>,
-    tops: Vec<u32>,
+    top_places: Vec<u32>,
     objects: Vec<u64>,
     /// By type: its place by name.
-    ranks: Vec<u32>,
+    name_ranks: Vec<u32>,
 }
 
 /// The dominator tree merged by type; of a section, with its objects at the top. O(objects), and the dominator tree.
@@ -34,27 +34,27 @@ pub fn type_treemap<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Typ
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    let tops = scope.top_level(dominators).into_iter();
-    let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX, None);
+    let top_places = scope.top_level(dominators).into_iter();
+    let tree = TypeTree::build(graph, dominators, &dominators.children(), top_places, usize::MAX, None);
     Ok(TypeTreemap::new(graph, dominators, retained, tree))
 }
 
 impl<'d> TypeTreemap<'d> {
     fn new(graph: &'d HeapGraph, dominators: &'d Dominators, retained: &'d RetainedSizes, tree: TypeTree) -> Self {
         let count = tree.places.len();
-        let mut starts = vec![0u32; count + 1];
-        let mut tops = Vec::new();
+        let mut child_starts = vec![0u32; count + 1];
+        let mut top_places = Vec::new();
         for (place, own) in tree.places.iter().enumerate() {
             match own.above {
-                Some(above) => starts[above + 1] += 1,
-                None => tops.push(place as u32),
+                Some(above) => child_starts[above + 1] += 1,
+                None => top_places.push(place as u32),
             }
         }
         for place in 0..count {
-            starts[place + 1] += starts[place];
+            child_starts[place + 1] += child_starts[place];
         }
-        let mut next = starts.clone();
-        let mut children = vec![0u32; count - tops.len()];
+        let mut next = child_starts.clone();
+        let mut children = vec![0u32; count - top_places.len()];
         let mut objects: Vec<u64> = tree.places.iter().map(|place| place.objects).collect();
         for (place, own) in tree.places.iter().enumerate().rev() {
             let Some(above) = own.above else { continue };
@@ -64,19 +64,19 @@ impl<'d> TypeTreemap<'d> {
         }
         let mut by_name: Vec<usize> = (0..graph.type_count()).collect();
         sort::by_key(&mut by_name, |&index| graph.type_name(TypeId::new(index)));
-        let mut ranks = vec![0; by_name.len()];
-        by_name.iter().zip(0..).for_each(|(&index, rank)| ranks[index] = rank);
-        TypeTreemap { graph, dominators, retained, tree, starts, children, tops, objects, ranks }
+        let mut name_ranks = vec![0; by_name.len()];
+        by_name.iter().zip(0..).for_each(|(&index, rank)| name_ranks[index] = rank);
+        TypeTreemap { graph, dominators, retained, tree, child_starts, children, top_places, objects, name_ranks }
     }
 
     /// Places at the top.
     pub fn top_places(&self) -> &[u32] {
-        &self.tops
+        &self.top_places
     }
 
     /// Places below a place.
     pub fn children(&self, place: u32) -> &[u32] {
-        &self.children[self.starts[place as usize] as usize..self.starts[place as usize + 1] as usize]
+        &self.children[self.child_starts[place as usize] as usize..self.child_starts[place as usize + 1] as usize]
     }
 
     /// The type of its objects.
@@ -85,8 +85,8 @@ impl<'d> TypeTreemap<'d> {
     }
 
     /// The place of its type's name among all.
-    pub fn rank(&self, place: u32) -> usize {
-        self.ranks[self.tree.places[place as usize].type_id.index()] as usize
+    pub fn name_rank(&self, place: u32) -> usize {
+        self.name_ranks[self.tree.places[place as usize].type_id.index()] as usize
     }
 
     /// Bytes that would be freed with its objects, those below included.
@@ -131,7 +131,7 @@ impl<'d> TypeTreemap<'d> {
     }
 
     /// Objects of the longest chain that was folded into the place; 1 where none was.
-    pub fn levels(&self, place: u32) -> u64 {
-        self.tree.places[place as usize].levels
+    pub fn chain_length(&self, place: u32) -> u64 {
+        self.tree.places[place as usize].chain_objects
     }
 }

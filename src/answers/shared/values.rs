@@ -73,7 +73,7 @@ impl<'d> ValueReader<'d> {
 
     pub(in crate::answers) fn row(&self, node: NodeId) -> ObjectRow {
         let said = self.words(&[node]).pop().flatten();
-        ObjectRow { said, ..ObjectRow::new(self.graph, node) }
+        ObjectRow { value_words: said, ..ObjectRow::new(self.graph, node) }
     }
 
     /// First elements of an array; `None` for any other object.
@@ -96,7 +96,7 @@ impl<'d> ValueReader<'d> {
         names.sort_unstable();
         for row in &mut rows {
             let first = names.partition_point(|name| *name < row.name);
-            row.is_repeated = names.get(first + 1) == Some(&row.name);
+            row.shares_its_name = names.get(first + 1) == Some(&row.name);
         }
         Ok(rows)
     }
@@ -113,17 +113,17 @@ impl<'d> ValueReader<'d> {
             class: class.map(|class| types.name(class).to_string()),
             type_name: kind_name(field.kind),
             is_static,
-            holds: match field.value {
+            contents: match field.value {
                 Value::Null => FieldContents::Null,
                 Value::Object(target) => FieldContents::Object(Box::new(ObjectRow {
-                    said: said.as_ref().map(ShownValue::words),
+                    value_words: said.as_ref().map(ShownValue::words),
                     ..ObjectRow::new(self.graph, target)
                 })),
                 Value::Dangling(id) => FieldContents::Dangling(self.graph.id_style().format(id)),
                 value => FieldContents::Value(value.into()),
             },
             said,
-            is_repeated: false,
+            shares_its_name: false,
         }
     }
 }
@@ -273,18 +273,18 @@ pub struct FieldRow {
     /// It belongs to the class, not to each of its objects.
     pub is_static: bool,
     /// Contents.
-    pub holds: FieldContents,
+    pub contents: FieldContents,
     /// Value of the object that it refers to.
     said: Option<ShownValue>,
     /// Another field of the object has the same name.
-    is_repeated: bool,
+    shares_its_name: bool,
 }
 
 impl FieldRow {
     /// The name, with the class that declares it where another field is called so.
     pub fn label(&self) -> String {
         match &self.class {
-            Some(class) if self.is_repeated => {
+            Some(class) if self.shares_its_name => {
                 format!("{}.{}", class.rsplit_once('.').map_or(class.as_str(), |(_, simple)| simple), self.name)
             }
             _ => self.name.clone(),
@@ -293,7 +293,7 @@ impl FieldRow {
 
     /// The primitive type; of a reference the type of the object.
     pub fn held_type(&self) -> &str {
-        match &self.holds {
+        match &self.contents {
             FieldContents::Object(object) => &object.type_name,
             _ => self.type_name,
         }
@@ -301,7 +301,7 @@ impl FieldRow {
 
     /// The value for a column, where there is one.
     pub fn value(&self) -> Option<ShownValue> {
-        match &self.holds {
+        match &self.contents {
             FieldContents::Null => Some(Value::Null.into()),
             FieldContents::Object(_) | FieldContents::Dangling(_) => self.said.clone(),
             FieldContents::Value(value) => Some(value.clone()),
@@ -310,7 +310,7 @@ impl FieldRow {
 
     /// The id of the object that it refers to.
     pub fn id(&self) -> Option<&str> {
-        match &self.holds {
+        match &self.contents {
             FieldContents::Object(object) => Some(&object.id),
             FieldContents::Dangling(id) => Some(id),
             _ => None,
@@ -319,7 +319,7 @@ impl FieldRow {
 
     /// The contents in words: a value, or an object with its type and value.
     pub fn words(&self) -> String {
-        match &self.holds {
+        match &self.contents {
             FieldContents::Null => "null".into(),
             FieldContents::Object(object) => format!("{}  {}", object.id, object.type_text()),
             FieldContents::Dangling(id) => format!("{id}  not in the dump"),
@@ -338,7 +338,7 @@ impl Serialize for FieldRow {
             map.serialize_entry("static", &true)?;
         }
         let mut value = self.said.as_ref();
-        match &self.holds {
+        match &self.contents {
             FieldContents::Null => map.serialize_entry("id", &())?,
             FieldContents::Object(object) => {
                 map.serialize_entry("id", &object.id)?;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike};
 
 /// A time in milliseconds since 1970, as `2026-11-20T06:04:12.898Z`; empty for a time outside years 0 to 9999.
-pub fn utc(unix_ms: i64) -> String {
+pub fn utc_text(unix_ms: i64) -> String {
     let time = DateTime::from_timestamp_millis(unix_ms).filter(|time| (0..=9999).contains(&time.year()));
     time.map_or(String::new(), |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }

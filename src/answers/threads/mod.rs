@@ -22,7 +22,7 @@ use crate::sort;
 #[derive(Debug, Clone, Default)]
 pub struct ThreadsOptions {
     /// All of this name, or the one whose object has this id. Default: all.
-    pub which: Option<String>,
+    pub name_or_id: Option<String>,
     /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by id. The thread that ran out of memory is
     /// always first. Default: retained bytes.
     pub order: Option<Figure>,
@@ -30,14 +30,14 @@ pub struct ThreadsOptions {
     pub limits: Limits,
 }
 
-const ORDER_COLUMNS: [(Figure, ValueOfThread); 4] = [
+const ORDER_COLUMNS: [(Figure, ThreadSortValue); 4] = [
     (RETAINED, |_, _, found| found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1))),
     (FRAMES, |graph, _, found| graph.frames_of(found.thread).len() as u64),
     (LOCALS, |_, locals, found| locals.of_thread(found.number).len() as u64),
     (NAME, |_, _, _| 0),
 ];
 
-type ValueOfThread = fn(&HeapGraph, &LocalsByThread, &FoundThread<'_>) -> u64;
+type ThreadSortValue = fn(&HeapGraph, &LocalsByThread, &FoundThread<'_>) -> u64;
 
 impl ThreadsOptions {
     /// Figures that rows can be ordered by.
@@ -48,7 +48,7 @@ impl ThreadsOptions {
         let mut line = CommandLine::new("threads");
         line.sort(self.order, RETAINED);
         self.limits.add_to(&mut line);
-        if let Some(which) = &self.which {
+        if let Some(which) = &self.name_or_id {
             line.word(which.clone());
         }
         line
@@ -69,7 +69,7 @@ pub struct Threads<'d> {
     pub thread_count: usize,
     /// The name or id that was asked for; its threads are shown with their stacks.
     #[serde(skip)]
-    pub which: Option<String>,
+    pub name_or_id: Option<String>,
     /// Program that wrote the dump, and the time, where it says so.
     #[serde(skip)]
     pub producer: Option<String>,
@@ -135,8 +135,8 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
         all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
     let thread_count = found.len();
     search.add_names(&mut found);
-    if let Some(which) = &options.which {
-        search.keep(&mut found, which);
+    if let Some(which) = &options.name_or_id {
+        search.retain_asked_for(&mut found, which);
     }
     let value = order_by(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     found.sort_by_cached_key(|found| {
@@ -152,7 +152,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
         threads: search.rows(found, &locals),
         rows_hidden,
         thread_count,
-        which: options.which.clone(),
+        name_or_id: options.name_or_id.clone(),
         producer: dump.info().producer.clone(),
         no_values: values.err(),
     })
@@ -223,7 +223,7 @@ impl<'d> ThreadSearch<'d> {
     }
 
     /// Keeps the threads that are called so, or else the one with this id.
-    fn keep(&self, found: &mut Vec<FoundThread<'_>>, which: &str) {
+    fn retain_asked_for(&self, found: &mut Vec<FoundThread<'_>>, which: &str) {
         if found.iter().any(|found| found.name.as_deref() == Some(which)) {
             return found.retain(|found| found.name.as_deref() == Some(which));
         }
@@ -243,7 +243,7 @@ impl<'d> ThreadSearch<'d> {
             let mut frames = ThreadStack::new(self.graph, found.thread);
             let mut in_no_frame = Vec::new();
             for &(_, frame, node) in locals.of_thread(found.number) {
-                let local = self.local(node, said.next().flatten());
+                let local = self.local_row(node, said.next().flatten());
                 match frame.checked_sub(first) {
                     Some(frame) => frames.add(frame, local),
                     None => in_no_frame.push(local),
@@ -265,10 +265,10 @@ impl<'d> ThreadSearch<'d> {
         rows
     }
 
-    fn local(&self, node: NodeId, value: Option<ShownValue>) -> LocalRow {
+    fn local_row(&self, node: NodeId, value: Option<ShownValue>) -> LocalRow {
         let said = value.as_ref().map(ShownValue::words);
         LocalRow {
-            object: ObjectRow { said, ..ObjectRow::new(self.graph, node) },
+            object: ObjectRow { value_words: said, ..ObjectRow::new(self.graph, node) },
             retained_bytes: self.retained.bytes_of(self.dominators, node),
             truncated: value.as_ref().is_some_and(ShownValue::is_cut),
             value,
@@ -312,11 +312,11 @@ fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
 /// Reads the fields of a thread's object. In JDK 19 and later most of them are in an object of their own, `holder`.
 fn read_fields(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
     let own = values.raw_fields(node);
-    let holder = match value_of(&own, "holder") {
+    let holder = match value_of_field(&own, "holder") {
         Some(Value::Object(holder)) => values.raw_fields(*holder),
         _ => Vec::new(),
     };
-    let either = |name: &str| value_of(&own, name).or_else(|| value_of(&holder, name));
+    let either = |name: &str| value_of_field(&own, name).or_else(|| value_of_field(&holder, name));
     let number = |name: &str| match either(name) {
         Some(Value::Integer(number)) => Some(*number),
         _ => None,
@@ -331,7 +331,7 @@ fn read_fields(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) 
     ThreadFields { daemon, is_virtual, state, number: number("tid"), priority: number("priority") }
 }
 
-fn value_of<'f>(fields: &'f [FieldValue], wanted: &str) -> Option<&'f Value> {
+fn value_of_field<'f>(fields: &'f [FieldValue], wanted: &str) -> Option<&'f Value> {
     let is_wanted = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == wanted);
     fields.iter().find(|field| is_wanted(&field.name)).map(|field| &field.value)
 }

@@ -13,7 +13,7 @@ pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, TrendTota
 
 use super::diff_side::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
-use super::words::utc;
+use super::words::utc_text;
 use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::analysis::diff::Amounts;
 pub use crate::analysis::series::Trend;
@@ -31,11 +31,11 @@ pub struct TrendOptions {
     /// Retained bytes are judged, in place of shallow ones.
     pub retained: bool,
     /// Rows that are the same in all dumps too.
-    pub flat: bool,
+    pub with_unchanged: bool,
     /// Rows that change by less are left out; a share is one of the last heap. Default: 0.1 %.
     pub min_growth: Threshold,
     /// Growth is judged: that takes [`MIN_JUDGED_DUMPS`] dumps.
-    pub grows: bool,
+    pub judges_growth: bool,
     /// Tables have a column for each dump.
     pub wide: bool,
     /// Dumps are put in the order of the times that they have.
@@ -52,9 +52,9 @@ impl Default for TrendOptions {
             scope: ScopeOptions::default(),
             by: DiffBy::default(),
             retained: false,
-            flat: false,
+            with_unchanged: false,
             min_growth: Threshold::Share(Percent::PER_MILLE),
-            grows: false,
+            judges_growth: false,
             wide: false,
             by_time: false,
             limits: Limits::default(),
@@ -72,8 +72,8 @@ impl TrendOptions {
             DiffBy::Groups(by) if self.by != DiffBy::default() => line.option("--by", Some(by.name())),
             _ => &mut line,
         };
-        line.switch("--retained", self.retained).switch("--all", self.flat).switch("--wide", self.wide);
-        line.switch("--sort-by-time", self.by_time).switch("--grows", self.grows);
+        line.switch("--retained", self.retained).switch("--all", self.with_unchanged).switch("--wide", self.wide);
+        line.switch("--sort-by-time", self.by_time).switch("--grows", self.judges_growth);
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
             line.option("--min-growth", Some(&self.min_growth.to_string()));
         }
@@ -86,9 +86,9 @@ impl TrendOptions {
 
 /// Dumps that are asked one after another.
 #[derive(Debug)]
-pub struct TrendOfDumps {
+pub struct TrendBuilder {
     options: TrendOptions,
-    so_far: Mutex<AddedDumps>,
+    added: Mutex<AddedDumps>,
 }
 
 #[derive(Debug, Default)]
@@ -99,19 +99,19 @@ struct AddedDumps {
     values: Vec<Vec<(u32, u64, u64)>>,
 }
 
-impl TrendOfDumps {
+impl TrendBuilder {
     /// No dumps yet.
     pub fn new(options: TrendOptions) -> Self {
-        TrendOfDumps { options, so_far: Mutex::default() }
+        TrendBuilder { options, added: Mutex::default() }
     }
 
-    fn so_far(&self) -> MutexGuard<'_, AddedDumps> {
-        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+    fn added(&self) -> MutexGuard<'_, AddedDumps> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Announces the next dump; it counts as unreadable until it is added.
     pub fn announce(&self, file: &str) {
-        self.so_far().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
+        self.added().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
     }
 
     /// Adds the dump that was said to be next. O(objects); with retained bytes or by paths its dominator tree. 24 bytes
@@ -122,17 +122,17 @@ impl TrendOfDumps {
     pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
         let TrendOptions { scope, by, retained, .. } = &self.options;
         let DumpSide { totals, rows: amounts, .. } = DumpSide::find(dump, scope, *by, *retained, 0)?;
-        let mut so_far = self.so_far();
-        let AddedDumps { dumps, rows, values } = &mut *so_far;
+        let mut added = self.added();
+        let AddedDumps { dumps, rows, values } = &mut *added;
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return Ok(()) };
         entry.format = Some(dump.info().format.to_string());
         entry.taken_ms = dump.info().snapshots.iter().find(|one| one.chosen).and_then(|one| one.unix_ms);
-        entry.taken_at = entry.taken_ms.map(utc);
+        entry.taken_at = entry.taken_ms.map(utc_text);
         entry.objects = Some(totals.objects);
         entry.shallow_bytes = Some(totals.shallow_bytes);
         entry.reachable_bytes = Some(totals.reachable_bytes);
-        entry.heap_bytes = match (dump.graph(), self.options.scope.is_choice()) {
+        entry.heap_bytes = match (dump.graph(), self.options.scope.chooses_some()) {
             (Some(graph), true) => graph.shallow_bytes_of(0..graph.node_count()).fold(0, u64::saturating_add),
             _ => totals.shallow_bytes,
         };
@@ -153,15 +153,15 @@ impl TrendOfDumps {
     /// # Errors
     /// If the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
-        let TrendOfDumps { options, so_far } = self;
-        let AddedDumps { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let TrendBuilder { options, added } = self;
+        let AddedDumps { mut dumps, rows, values } = added.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut formats: Vec<&str> = dumps.iter().filter_map(|dump| dump.format.as_deref()).collect();
         let read_count = formats.len();
         formats.dedup();
         if let [first, other, ..] = formats[..] {
             return Err(AnswerError::MixedFormats(first.to_string(), other.to_string()));
         }
-        let least = if options.grows { MIN_JUDGED_DUMPS } else { 2 };
+        let least = if options.judges_growth { MIN_JUDGED_DUMPS } else { 2 };
         if read_count < least {
             return Err(AnswerError::TooFewDumps(read_count, least));
         }
@@ -189,7 +189,7 @@ impl TrendOfDumps {
             !all_have_times || read.windows(2).all(|step| dumps[step[0]].taken_ms <= dumps[step[1]].taken_ms);
         let total_of = |dump: &TrendDump| if options.retained { dump.reachable_bytes } else { dump.shallow_bytes };
         let mut trend = DumpsTrend {
-            whole: if options.scope.is_choice() { "what matches" } else { "the heap" },
+            whole: if options.scope.chooses_some() { "what matches" } else { "the heap" },
             measure: if options.retained || options.by == DiffBy::Paths { "retained_bytes" } else { "shallow_bytes" },
             by: options.by.titles().0,
             causes: Vec::new(),
@@ -200,8 +200,8 @@ impl TrendOfDumps {
             total: None,
             rows: TrendRows::new(options.by, Vec::new(), 0),
             is_in_order,
-            counts: [0; 3],
-            over: Vec::new(),
+            growing_all_flat_counts: [0; 3],
+            over_limits: Vec::new(),
             growing: Vec::new(),
             dumps,
         };
@@ -228,7 +228,7 @@ impl TrendOfDumps {
         let last_heap = read.last().map_or(0, |&place| trend.dumps[place].heap_bytes);
         let least = options.min_growth.at_least(last_heap);
         all.retain(|(row, _)| match row.trend {
-            Trend::Flat => options.flat,
+            Trend::Flat => options.with_unchanged,
             _ => row.range_bytes >= least,
         });
         let growing = all.iter().filter(|(row, _)| row.trend == Trend::Grows);
@@ -237,7 +237,7 @@ impl TrendOfDumps {
         // The median of all slopes is taken of what is shown alone.
         let rows = all.into_par_iter().map(|(row, at)| trend.row(row, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);
-        (trend.over, trend.counts, trend.growing) = (over, counts, growing);
+        (trend.over_limits, trend.growing_all_flat_counts, trend.growing) = (over, counts, growing);
         Ok(trend)
     }
 }

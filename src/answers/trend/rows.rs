@@ -74,10 +74,10 @@ pub struct DumpsTrend {
     pub(super) times: Option<Vec<f64>>,
     /// Rows that never shrink, all, and flat ones.
     #[serde(skip)]
-    pub(super) counts: [usize; 3],
+    pub(super) growing_all_flat_counts: [usize; 3],
     /// A sentence for each limit that was passed, and a note for each that nothing matches.
     #[serde(skip)]
-    pub over: Vec<OverLimit>,
+    pub over_limits: Vec<OverLimit>,
     /// A sentence for each row that grows, shown or not.
     #[serde(skip)]
     pub growing: Vec<String>,
@@ -256,10 +256,11 @@ impl DumpsTrend {
         let sign = if last < first { "-" } else { "+" };
         let grown = emphasis(&format!("{sign}{}", bytes(last.abs_diff(first))));
         let dumps = count_of(self.read_count() as u64, "dumps");
-        let [never_shrink, all, flat] = self.counts.map(|count| format_count(count as u64));
+        let [never_shrink, all, flat] = self.growing_all_flat_counts.map(|count| format_count(count as u64));
         let rows = self.rows.by.titles().1;
-        let (grow, shrink) = if self.counts[0] == 1 { ("grows", "shrinks") } else { ("grow", "shrink") };
-        let are = if self.counts[2] == 1 { "is" } else { "are" };
+        let (grow, shrink) =
+            if self.growing_all_flat_counts[0] == 1 { ("grows", "shrinks") } else { ("grow", "shrink") };
+        let are = if self.growing_all_flat_counts[2] == 1 { "is" } else { "are" };
         format!(
             "{} -> {} in {dumps}, {grown}; {never_shrink} of {all} {rows} {grow} and never {shrink}, {flat} {are} flat",
             bytes(first),
@@ -268,7 +269,7 @@ impl DumpsTrend {
     }
 
     /// Returns true if no dump has an object that is asked for.
-    pub fn is_of_nothing(&self) -> bool {
+    pub fn matches_nothing(&self) -> bool {
         self.dumps.iter().all(|dump| dump.objects.unwrap_or(0) == 0)
     }
 
@@ -285,7 +286,7 @@ impl DumpsTrend {
 pub struct TrendLimit {
     pub(super) text: String,
     /// Rows that are limited together; `None` for the whole heap.
-    of: Option<TypePattern>,
+    rows: Option<TypePattern>,
     size: Threshold,
     /// From one dump to the next, in place of from the first to the last.
     is_per_dump: bool,
@@ -296,20 +297,20 @@ impl FromStr for TrendLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (of, size) = TypePattern::split_limit(text)?;
+        let (rows, size) = TypePattern::split_limit(text)?;
         let (size, is_per_dump) = match size.strip_suffix("/dump") {
             Some(size) => (size, true),
             None => (size, false),
         };
         let size: Threshold = size.parse()?;
-        Ok(TrendLimit { text: text.to_string(), of, size, is_per_dump })
+        Ok(TrendLimit { text: text.to_string(), rows, size, is_per_dump })
     }
 }
 
 impl TrendLimit {
     /// Returns true if it limits types, not the heap.
-    pub fn is_of_types(&self) -> bool {
-        self.of.is_some()
+    pub fn limits_types(&self) -> bool {
+        self.rows.is_some()
     }
 
     /// Returns true if growth from one dump to the next is limited, which depends on all dumps.
@@ -325,7 +326,7 @@ impl TrendLimit {
         rows: &[(TrendRow, usize)],
         bytes_of: impl Fn(usize) -> B,
     ) -> Option<OverLimit> {
-        let (what, values) = match &self.of {
+        let (what, values) = match &self.rows {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
                 let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
@@ -365,9 +366,9 @@ mod tests {
     #[test]
     fn limits_as_they_are_written() {
         let limit = |text: &str| text.parse::<TrendLimit>().unwrap();
-        assert!(limit("10%").of.is_none() && !limit("20MiB").is_per_dump && limit("100KiB/dump").is_per_dump);
+        assert!(limit("10%").rows.is_none() && !limit("20MiB").is_per_dump && limit("100KiB/dump").is_per_dump);
         let limit = limit("*Bubble*=1KiB/dump");
-        assert_eq!(limit.of.as_ref().map(TypePattern::text), Some("*Bubble*"));
+        assert_eq!(limit.rows.as_ref().map(TypePattern::text), Some("*Bubble*"));
         assert!(limit.is_per_dump && limit.size == Threshold::Bytes(1024));
         for wrong in ["", "x", "a=", "1KiB/hour", "/(/=1KiB"] {
             assert!(wrong.parse::<TrendLimit>().is_err(), "{wrong}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::collections::{CollectionFields, SizeRule, SizeTerm, TypeFields};
+use crate::analysis::collections::{CollectionFields, CollectionSizeRule, CollectionTypes, SizeTerm};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::input::{Contents, HeldValue};
 
@@ -25,7 +25,7 @@ pub(super) struct FoundCollection {
 /// All collections, ascending, those that work for another left out; and the tables of all.
 pub(super) fn collections_of(
     graph: &HeapGraph,
-    types: &TypeFields,
+    types: &CollectionTypes,
     contents: &Contents,
 ) -> (Vec<FoundCollection>, NodeSet) {
     let mut found: Vec<FoundCollection> = Vec::new();
@@ -96,23 +96,24 @@ pub(super) fn references_but_class(graph: &HeapGraph, node: NodeId) -> &[NodeId]
 
 fn collection_size(
     graph: &HeapGraph,
-    types: &TypeFields,
+    types: &CollectionTypes,
     contents: &Contents,
     collection: &CollectionFields,
     table: Option<NodeId>,
     field: &dyn Fn(usize) -> Option<HeldValue>,
 ) -> Option<u64> {
     let terms = match collection.size.as_ref()? {
-        SizeRule::UsedSlots => return Some(table.map_or(0, |table| used_slots(graph, contents, table))),
-        SizeRule::Sum(terms) => terms,
+        CollectionSizeRule::UsedSlots => return Some(table.map_or(0, |table| used_slots(graph, contents, table))),
+        CollectionSizeRule::Sum(terms) => terms,
     };
     let mut sum = 0i64;
-    for &SizeTerm { is_negative, field: place, behind, of_elements } in terms {
-        let number_of = |node: NodeId| match contents.field(node, types.behind(graph.type_of(node), behind?)?)? {
-            HeldValue::Number(number) => Some(number),
-            _ => None,
-        };
-        let term = match (field(place)?, behind) {
+    for &SizeTerm { is_negative, field: place, nested_field, of_elements } in terms {
+        let number_of =
+            |node: NodeId| match contents.field(node, types.nested_field(graph.type_of(node), nested_field?)?)? {
+                HeldValue::Number(number) => Some(number),
+                _ => None,
+            };
+        let term = match (field(place)?, nested_field) {
             (HeldValue::Number(number), None) => number,
             (HeldValue::Object(array), Some(_)) if of_elements => {
                 references_but_class(graph, array).iter().filter_map(|&node| number_of(node)).fold(0, i64::wrapping_add)

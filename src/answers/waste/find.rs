@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::analysis::collections::TypeFields;
+use crate::analysis::collections::CollectionTypes;
 use crate::answers::grouped_strings::GroupedStrings;
 use crate::answers::waste::collections::{FoundCollection, collections_of, references_but_class};
 use crate::answers::waste::options::WasteKind;
@@ -20,12 +20,12 @@ pub(super) struct WastefulObject {
 }
 
 pub(super) const MIN_SPARSE_SLOTS: u64 = 16;
-const MIN_COLLIDING: u64 = 16;
+const MIN_COLLIDING_ENTRIES: u64 = 16;
 
 /// Finds the objects of all kinds that the contents show.
 pub(super) fn find_waste(
     graph: &HeapGraph,
-    types: &TypeFields,
+    types: &CollectionTypes,
     contents: &Contents,
     strings: &GroupedStrings,
 ) -> Vec<WastefulObject> {
@@ -131,7 +131,7 @@ fn duplicate_arrays(
 /// The views of its keys or entries that a collection keeps, each with it: they refer to nothing else.
 fn views_of(
     graph: &HeapGraph,
-    types: &TypeFields,
+    types: &CollectionTypes,
     collection: &FoundCollection,
 ) -> impl Iterator<Item = (NodeId, NodeId)> {
     let map = collection.inner.unwrap_or(collection.node);
@@ -199,7 +199,7 @@ fn collection_waste(
         let slots = (capacity - size).saturating_mul(slots_per_entry);
         add(WasteKind::SparseCollections, slots.saturating_mul(reference_bytes));
     }
-    if used_buckets.is_some_and(|used| size >= MIN_COLLIDING && used <= size / 4) {
+    if used_buckets.is_some_and(|used| size >= MIN_COLLIDING_ENTRIES && used <= size / 4) {
         add(WasteKind::CollidingMaps, 0);
     }
     if size.saturating_mul(100) >= graph.node_count() as u64 {
@@ -262,19 +262,19 @@ fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
 }
 
 /// Arrays of one type and size from this number on are told of.
-const MIN_SAME_SIZE: u64 = 16;
+const MIN_SAME_SIZE_ARRAYS: u64 = 16;
 /// ... where they take this part of the heap's bytes together.
-const SAME_SIZE_PART: u64 = 100;
+const SAME_SIZE_HEAP_DIVISOR: u64 = 100;
 /// References of an array that are looked at, to see whether its elements are references.
 const MAX_REFERENCES_SAMPLED: usize = 64;
 
 /// Returns true for a type of arrays: in all formats with arrays their names end in brackets.
 fn is_array(name: &str) -> bool {
-    element_of(name).is_some()
+    element_type_of(name).is_some()
 }
 
 /// `Foo` of `Foo[]`, `Foo[,]`; the element of `Foo[][,]`, an array of `Foo[,]`, is taken for `Foo[]`.
-fn element_of(name: &str) -> Option<&str> {
+fn element_type_of(name: &str) -> Option<&str> {
     let (element, rank) = name.strip_suffix(']')?.rsplit_once('[')?;
     rank.bytes().all(|byte| byte == b',').then_some(element).filter(|element| !element.is_empty())
 }
@@ -294,7 +294,8 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<WastefulObject
     }
     let heap_bytes = heap_bytes(graph);
     counts.retain(|&(_, bytes), count| {
-        *count >= MIN_SAME_SIZE && count.saturating_mul(bytes).saturating_mul(SAME_SIZE_PART) >= heap_bytes.max(1)
+        *count >= MIN_SAME_SIZE_ARRAYS
+            && count.saturating_mul(bytes).saturating_mul(SAME_SIZE_HEAP_DIVISOR) >= heap_bytes.max(1)
     });
     found.extend(
         arrays()
@@ -355,7 +356,8 @@ fn stored_references(graph: &HeapGraph, node: NodeId) -> u64 {
 /// its element type.
 fn reference_arrays(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
     const REFERENCE_ELEMENT_TYPES: [&str; 2] = ["System.Object", "System.String"];
-    let elements: Vec<Option<&str>> = graph.types().ids().map(|type_id| element_of(graph.type_name(type_id))).collect();
+    let elements: Vec<Option<&str>> =
+        graph.types().ids().map(|type_id| element_type_of(graph.type_name(type_id))).collect();
     let mut holds: Vec<bool> = elements
         .iter()
         .map(|element| match (runtime, element) {
@@ -381,7 +383,7 @@ pub(super) fn heap_bytes(graph: &HeapGraph) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::element_of;
+    use super::element_type_of;
 
     #[test]
     fn arrays_are_known_by_their_names() {
@@ -394,7 +396,7 @@ mod tests {
             ("[]", None),
             ("Foo", None),
         ] {
-            assert_eq!(element_of(name), element, "{name}");
+            assert_eq!(element_type_of(name), element, "{name}");
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Waste {
     pub kinds: Vec<WasteKindRow>,
     /// No object fulfils the expression.
     #[serde(skip)]
-    pub is_of_nothing: bool,
+    pub matches_nothing: bool,
     #[serde(skip)]
     limit_bytes: Option<u64>,
     #[serde(skip)]
@@ -75,7 +75,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let details = match text_details(dump) {
         Ok(details) => Some(details),
         // Other formats tell less; a pipe could tell more.
-        Err(AnswerError::NoValues(crate::dump::NoValues::Format(_) | crate::dump::NoValues::Hidden)) => None,
+        Err(AnswerError::NoValues(crate::dump::NoValues::NotInFormat(_) | crate::dump::NoValues::Hidden)) => None,
         Err(error) => return Err(error),
     };
     let no_details = details.is_none();
@@ -90,7 +90,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         WasteKind::SameSizeArrays => runtime != Some(Runtime::JavaScript),
         _ => has_values,
     };
-    let (told, untold): (Vec<_>, Vec<_>) = WasteKind::WORDS
+    let (told_kinds, untold): (Vec<_>, Vec<_>) = WasteKind::WORDS
         .iter()
         .map(|(_, kind)| *kind)
         .filter(|&kind| options.asks_for(kind, !no_details))
@@ -108,13 +108,13 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let strings = GroupedStrings::new(graph, std::mem::take(&mut contents.strings));
     let mut found = find::find_waste(graph, &collections, &contents, &strings);
     drop(contents);
-    if told.contains(&WasteKind::SparseArrays) && !has_values {
+    if told_kinds.contains(&WasteKind::SparseArrays) && !has_values {
         find::sparse_arrays_by_size(graph, runtime, &mut found);
     }
-    if let Some(bytes) = empty_array_bytes.filter(|_| told.contains(&WasteKind::EmptyArrays)) {
+    if let Some(bytes) = empty_array_bytes.filter(|_| told_kinds.contains(&WasteKind::EmptyArrays)) {
         find::empty_arrays(graph, bytes, &mut found);
     }
-    if told.contains(&WasteKind::SameSizeArrays) {
+    if told_kinds.contains(&WasteKind::SameSizeArrays) {
         find::same_size_arrays(graph, &mut found);
     }
     let fulfilling = options.filter.as_ref().map(|filter| filter.select(dump, 0..graph.node_count())).transpose()?;
@@ -122,12 +122,12 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         found.retain(|wasting| fulfilling.contains(wasting.node));
     }
     let heap_bytes = find::heap_bytes(graph);
-    let kinds = rows::rows_by_kind(dump, &collections, found, &told, options)?;
+    let kinds = rows::rows_by_kind(dump, &collections, found, &told_kinds, options)?;
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {
         format: dump.info().format.to_string(),
         filter: options.filter.as_ref().map(Filter::text),
-        is_of_nothing: fulfilling.is_some_and(|fulfilling| fulfilling.is_empty()),
+        matches_nothing: fulfilling.is_some_and(|fulfilling| fulfilling.is_empty()),
         totals: WasteTotals { wasted_bytes, share: wasted_bytes as f64 / heap_bytes.max(1) as f64, heap_bytes },
         untold_kinds: untold,
         redacted: strings.redacted,

@@ -93,9 +93,9 @@ pub struct WasteOptions {
     pub fail_over: Option<Threshold>,
 }
 
-type FiguresOfRow = fn(u64, u64) -> (u64, u64);
+type RowSortValues = fn(u64, u64) -> (u64, u64);
 /// By figure, from the wasted bytes and the objects of a row: the value, and what equal ones are ordered by.
-pub(super) const ORDER_COLUMNS: [(Figure, FiguresOfRow); 2] =
+pub(super) const ORDER_COLUMNS: [(Figure, RowSortValues); 2] =
     [(WASTED, |wasted, objects| (wasted, objects)), (OBJECTS, |wasted, objects| (objects, wasted))];
 
 impl WasteOptions {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::find::WastefulObject;
 use super::options::{ORDER_COLUMNS, WasteKind, WasteOptions};
-use crate::analysis::collections::TypeFields;
+use crate::analysis::collections::CollectionTypes;
 use crate::answers::AnswerError;
 use crate::answers::figure::WASTED;
 use crate::answers::holders::{FieldHolderFinder, HolderName, short_holder};
@@ -95,16 +95,19 @@ struct WasteSum {
 
 pub(super) fn rows_by_kind(
     dump: &OpenDump,
-    collections: &TypeFields,
+    collections: &CollectionTypes,
     mut found: Vec<WastefulObject>,
-    told: &[WasteKind],
+    told_kinds: &[WasteKind],
     options: &WasteOptions,
 ) -> Result<Vec<WasteKindRow>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    found.retain(|wasting| told.contains(&wasting.kind));
+    found.retain(|wasting| told_kinds.contains(&wasting.kind));
     let nodes: Vec<NodeId> = found.iter().map(|wasting| wasting.node).collect();
-    let held =
-        if nodes.is_empty() { Default::default() } else { FieldHolderFinder::find(dump, collections)?.of(&nodes)? };
+    let held = if nodes.is_empty() {
+        Default::default()
+    } else {
+        FieldHolderFinder::find(dump, collections)?.holders_of(&nodes)?
+    };
     drop(nodes);
     let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), WasteSum> = BTreeMap::new();
     for (wasting, &holder) in found.iter().zip(&held.of) {
@@ -116,7 +119,7 @@ pub(super) fn rows_by_kind(
         sum.bytes += wasting.bytes;
         sum.example = sum.example.max(example);
     }
-    let mut kinds: Vec<WasteKindRow> = told
+    let mut kinds: Vec<WasteKindRow> = told_kinds
         .iter()
         .map(|&kind| WasteKindRow { kind, objects: 0, wasted_bytes: 0, rows: Vec::new(), rows_hidden: 0 })
         .collect();

@@ -84,7 +84,7 @@ pub(crate) struct AllocationHeapArgs {
 
 impl AllocationHeapArgs {
     /// As the library takes it; `--snapshot` and `--domain` choose too.
-    pub(crate) fn choice(&self, section: &SectionArgs, read: &ReadArgs) -> HeapChoice {
+    pub(crate) fn heap_choice(&self, section: &SectionArgs, read: &ReadArgs) -> HeapChoice {
         HeapChoice {
             dump: self.dump.clone(),
             snapshot: read.snapshot.clone(),

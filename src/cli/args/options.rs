@@ -205,7 +205,7 @@ impl InputArgs {
     }
 
     /// The options that change what an answer says, for commands that ask the same.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub(crate) fn read_words(&self) -> Vec<String> {
         let ReadArgs { snapshot, measure, input_format, size_radix, raw_types, rules, .. } = &self.read;
         let kinds = self.exclude_roots.join(",");
         let mut line = CommandLine::of_options();
@@ -288,28 +288,28 @@ pub(crate) fn parse_patterns<'t>(
     texts: impl IntoIterator<Item = &'t String>,
     ignores_case: bool,
 ) -> Result<Vec<TypePattern>> {
-    let parse = |text: &String| TypePattern::parse_with(text, ignores_case).map_err(Error::msg).context(option);
+    let parse = |text: &String| TypePattern::parse_with_case(text, ignores_case).map_err(Error::msg).context(option);
     texts.into_iter().map(parse).collect()
 }
 
 impl TypeArgs {
     /// Returns true if types are asked for.
-    pub(crate) fn is_choice(&self) -> bool {
+    pub(crate) fn chooses_some(&self) -> bool {
         !self.type_pattern.is_empty() || !self.not_type.is_empty()
     }
 
     /// As the library takes it.
-    pub(crate) fn choice(&self) -> Result<Option<TypeChoice>> {
-        if self.ignore_case && !self.is_choice() {
+    pub(crate) fn type_choice(&self) -> Result<Option<TypeChoice>> {
+        if self.ignore_case && !self.chooses_some() {
             bail!("--ignore-case: there is no --type and no --not-type of which it could be");
         }
         let wanted = parse_patterns("--type", &self.type_pattern, self.ignore_case)?;
         let unwanted = parse_patterns("--not-type", &self.not_type, self.ignore_case)?;
-        Ok(self.is_choice().then_some(TypeChoice { wanted, unwanted }))
+        Ok(self.chooses_some().then_some(TypeChoice { wanted, unwanted }))
     }
 
     /// The options as they were written.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn as_written(&self) -> String {
         let wanted = self.type_pattern.iter().map(|pattern| format!("--type {pattern}"));
         let words: Vec<String> =
             wanted.chain(self.not_type.iter().map(|pattern| format!("--not-type {pattern}"))).collect();
@@ -324,25 +324,25 @@ impl WhereArgs {
     }
 
     /// The options as they were written.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn as_written(&self) -> Option<String> {
         (!self.filter.is_empty()).then(|| format!("--where {}", self.filter.join(" --where ")))
     }
 }
 
 impl ScopeArgs {
     /// Returns true if objects are asked for by what they are.
-    pub(crate) fn is_choice(&self) -> bool {
-        self.types.is_choice() || !self.filter.filter.is_empty()
+    pub(crate) fn chooses_some(&self) -> bool {
+        self.types.chooses_some() || !self.filter.filter.is_empty()
     }
 
     /// As the library takes it.
     pub(crate) fn options(&self) -> Result<ScopeOptions> {
-        Ok(ScopeOptions { types: self.types.choice()?, filter: self.filter.filter()?, ..self.section.options() })
+        Ok(ScopeOptions { types: self.types.type_choice()?, filter: self.filter.filter()?, ..self.section.options() })
     }
 
     /// An error where limits of types meet a choice of types, of which they would see no others.
-    pub(crate) fn check_type_limits(&self, are_of_types: bool) -> Result<()> {
-        if are_of_types && self.types.is_choice() {
+    pub(crate) fn check_type_limits(&self, has_type_limits: bool) -> Result<()> {
+        if has_type_limits && self.types.chooses_some() {
             bail!("--fail-over TYPE=SIZE names its types itself: leave --type out");
         }
         Ok(())
@@ -375,7 +375,7 @@ impl RowArgs {
     /// The column of `--sort`, one of these.
     pub(crate) fn order(&self, columns: &[Figure]) -> Result<Option<Figure>> {
         let Some(asked) = self.sort.sort.as_deref() else { return Ok(None) };
-        match columns.iter().find(|column| column.is_called(asked)) {
+        match columns.iter().find(|column| column.matches_sort_word(asked)) {
             Some(order) => Ok(Some(*order)),
             None => {
                 let names: Vec<&str> = columns.iter().map(|column| column.word).collect();

@@ -29,8 +29,8 @@ use crate::cli::terminal::{ask_dump::ask, session::Session};
 #[command(override_usage = "heapdump breakdown [OPTIONS] [OBJID] [FILE]")]
 pub(crate) struct Args {
     /// The object to begin at [default: the top], and the dump; - for standard input
-    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<OsString>,
+    #[arg(id = "words", value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    object_and_file: Vec<OsString>,
     /// Which axis comes first; both: every backtrace broken down along both
     #[arg(long, value_parser = word_parser(BreakdownBy::WORDS), default_value = "backtrace", value_name = "AXIS")]
     by: BreakdownBy,
@@ -79,10 +79,10 @@ impl Args {
     /// The question, and the file of the dump.
     pub(crate) fn options(&self) -> Result<(BreakdownOptions, Option<PathBuf>)> {
         let (common, min_size) = (&self.common, parse_min_size(self.min_bytes.as_deref(), self.min_percent)?);
-        let (object, file) = split_object_and_file(&self.words);
+        let (object, file) = split_object_and_file(&self.object_and_file);
         let options = BreakdownOptions {
             scope: self.scope.options()?,
-            heaps: self.heaps.choice(&self.scope.section, &common.input.read),
+            heaps: self.heaps.heap_choice(&self.scope.section, &common.input.read),
             object: object.as_deref().map(parse_object_id).transpose()?,
             by: if self.invert { BreakdownBy::Caller } else { self.by },
             below: self.below.clone(),

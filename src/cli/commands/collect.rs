@@ -1,9 +1,8 @@
 //! `heapdump collect`: a heap dump of a live process.
 
-use std::fs;
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::File;
+use std::io::{self, IsTerminal, Seek, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +13,15 @@ use super::redact::write_copy;
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{OutputArgs, word_parser};
-use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
+use crate::cli::terminal::target::find_target;
 use crate::collect::{
-    CollectObserver, CollectOptions, Collected, Plan, Runtime, collect, default_file_name, list_processes, list_targets,
+    CollectObserver, CollectOptions, Collected, Plan, TargetRuntime, collect, default_file_name, list_processes,
+    list_targets,
 };
-use crate::files::{AtEnd, folder_of};
+use crate::files::{AtEnd, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
-use crate::redact::{KeptFields, RedactOptions};
+use crate::redact::{DumpFile, KeptFields, RedactOptions};
 use crate::report::Format;
 use crate::units::{parse_duration, parse_size};
 
@@ -51,8 +51,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     /// What runs in the process, where it is not found out
-    #[arg(long, value_parser = word_parser(Runtime::WORDS), value_name = "NAME", hide_short_help = true)]
-    runtime: Option<Runtime>,
+    #[arg(long, value_parser = word_parser(TargetRuntime::WORDS), value_name = "NAME", hide_short_help = true)]
+    runtime: Option<TargetRuntime>,
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
     all: bool,
@@ -94,7 +94,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
-        return list(args, session);
+        return print_list(args, session);
     }
     let to_output = args.output.as_ref().is_some_and(|output| output.as_os_str() == "-");
     match args.form.format {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         false => collect(&args.options(), &mut CollectListener { session, args }),
     };
     // What the end by a signal has broken off is no answer.
-    crate::files::give_way_to_signals();
+    crate::files::wait_if_signalled();
     if args.form.format == Format::Json {
         session.print_answer(&collected, &args.form)?;
     }
@@ -119,66 +119,49 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Answered })
 }
 
-/// Lets the dump be written into a folder that only its owner may look into, and makes the copy of it.
+/// Lets the dump be written into a file without a name, which is gone however the program ends, and makes the copy of it.
 fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let output = args.output.clone();
     if let Some(output) = output.as_ref().filter(|output| output.is_file() && !args.force) {
         bail!("{} exists (--force replaces it)", output.display());
     }
-    let is_file = |output: &&PathBuf| output.as_os_str() != "-";
-    let beside = output.as_ref().filter(is_file).map(|output| folder_of(output).to_path_buf());
-    let folder = if output.is_none() { PathBuf::from(".") } else { beside.unwrap_or_else(std::env::temp_dir) };
-    let private = PrivateFolder::create(&folder)?;
-    let dump = private.path.join("dump");
-    let options = CollectOptions { output: Some(dump.clone()), force: false, whole_only: true, ..args.options() };
+    let folder = match &output {
+        Some(output) if output.as_os_str() == "-" => std::env::temp_dir(),
+        output => folder_of(output.as_deref().unwrap_or(Path::new("."))).to_path_buf(),
+    };
+    let dump = nameless_file_in(&folder).with_context(|| format!("no file can be made in {}", folder.display()))?;
+    let own = dump.try_clone()?;
+    let _overwritten = AtEnd::new(move || overwrite(own))?;
+    // Less a tenth.
+    let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
+    let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
+    let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
     let mut collected = collect(&options, &mut CollectListener { session, args });
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
         let output = output.unwrap_or_else(|| default_file_name(args.pid, runtime));
+        let target = find_target(&[], Some(&output))?;
         let options = RedactOptions { keep: KeptFields::known(), ..RedactOptions::default() };
-        let redacted = write_copy(&DumpInput::Path(dump), &output, &options, Arc::new(NoObserver), session)?;
-        collected.bytes = redacted.bytes;
-        collected.file = Some(if is_file(&&output) { output.display().to_string() } else { "standard output".into() });
+        let dump = DumpFile::of_file(dump, Arc::new(NoObserver));
+        let redacted = write_copy(&dump, "the dump", (&target, &output), &options, session, |error| error)?;
+        (collected.bytes, collected.file) = (redacted.bytes, Some(target.name().to_string()));
     }
     Ok(collected)
 }
 
-/// A folder that only its owner may look into. At the end, also by a signal, what is in it is overwritten and it is removed.
-struct PrivateFolder {
-    path: PathBuf,
-    _removal: AtEnd,
-}
-
-impl PrivateFolder {
-    fn create(place: &Path) -> Result<Self> {
-        let name = format!(".heapdump-{}-{:016x}", std::process::id(), RandomState::new().hash_one(place));
-        let path = place.join(name);
-        let own = path.clone();
-        let make = || fs::DirBuilder::new().mode(0o700).create(&path);
-        let made = AtEnd::make(make, move || remove_overwritten(&own));
-        let ((), removal) = made.with_context(|| format!("no folder can be made in {}", place.display()))?;
-        Ok(PrivateFolder { path, _removal: removal })
-    }
-}
-
-/// Overwrites the files of a folder and removes it. What cannot be overwritten is removed all the same.
-fn remove_overwritten(folder: &Path) {
+/// Puts zeros in place of what is in a file, as far as that can be done.
+fn overwrite(mut file: File) {
     let zeros = vec![0; 1 << 16];
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if let Ok(mut file) = fs::File::options().write(true).open(entry.path()) {
-            let mut left = file.metadata().map_or(0, |facts| facts.len());
-            while left > 0 && file.write_all(&zeros[..left.min(zeros.len() as u64) as usize]).is_ok() {
-                left -= left.min(zeros.len() as u64);
-            }
-            // Otherwise the zeros might never reach the disk.
-            let _ = file.sync_data();
-        }
-        let _ = fs::remove_file(entry.path());
+    let mut left = file.metadata().map_or(0, |facts| facts.len());
+    let _ = file.rewind();
+    while left > 0 && file.write_all(&zeros[..left.min(zeros.len() as u64) as usize]).is_ok() {
+        left -= left.min(zeros.len() as u64);
     }
-    let _ = fs::remove_dir(folder);
+    // Otherwise the zeros might never reach the disk.
+    let _ = file.sync_data();
 }
 
-fn list(args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
     listed.unreadable_note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&listed, &args.form)?;
@@ -191,7 +174,7 @@ struct CollectListener<'a> {
 }
 
 impl CollectObserver for CollectListener<'_> {
-    fn before(&mut self, plan: &Plan) -> bool {
+    fn approve(&mut self, plan: &Plan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);
         }
@@ -224,14 +207,14 @@ impl Args {
             target: self.target.clone(),
             open_inspector: self.open_inspector,
             output: self.output.clone(),
-            force: self.force,
+            replace_existing: self.force,
             runtime: self.runtime,
-            all: self.all,
-            buffer: self.buffer,
+            include_unreachable: self.all,
+            max_buffer_bytes: self.buffer,
             no_names: self.no_names,
             timeout: self.timeout,
-            max_size: self.max_size,
-            yes: self.yes,
+            max_bytes: self.max_size,
+            accept_risk: self.yes,
             whole_only: false,
             socket: self.socket.clone(),
         }

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let [old_name, new_name] = [old, new].map(|asked| asked.file.unwrap_or_default());
         let problems = [(old_name, &answer.problems.old[..]), (new_name, &answer.problems.new)];
         let outcome = args.growth.outcome(&answer.over_limits, is_strict, problems)?;
-        if answer.rows.is_empty() && options.scope.is_choice() && outcome == CommandOutcome::Answered {
+        if answer.rows.is_empty() && options.scope.chooses_some() && outcome == CommandOutcome::Answered {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
                 old.note("what matches is the same in both dumps");
@@ -87,8 +87,8 @@ impl Args {
     pub(crate) fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
         let growth_limits = self.growth.limits();
-        self.scope.check_type_limits(growth_limits.limits.iter().any(GrowthLimit::is_of_types))?;
-        let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
+        self.scope.check_type_limits(growth_limits.limits.iter().any(GrowthLimit::limits_types))?;
+        let by = self.rows.rows(of_objects, growth_limits.has_type_limits())?;
         self.order.check_retained(!of_objects || self.rows.retained)?;
         let orders = self.rows.by.orders(of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
@@ -96,10 +96,10 @@ impl Args {
         }
         Ok(DiffOptions {
             scope: self.scope.options()?,
-            heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
+            heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             by,
             retained: self.rows.retained,
-            unchanged: self.rows.all,
+            with_unchanged: self.rows.all,
             order: self.order.order(&orders)?,
             limits: self.order.limits(&self.common.output),
             growth_limits,
@@ -178,8 +178,8 @@ impl GrowthArgs {
 impl DiffRowArgs {
     /// The kind of the rows.
     pub(crate) fn rows(&self, of_objects: bool, type_limits: bool) -> Result<DiffBy> {
-        let DiffRowArgs { by: _, retained, paths, roots, all: unchanged } = *self;
-        let flags = DiffFlags { retained, paths, roots, unchanged, type_limits };
+        let DiffRowArgs { by: _, retained, paths, roots, all: with_unchanged } = *self;
+        let flags = DiffFlags { retained, paths, roots, with_unchanged, type_limits };
         self.by.with(flags, of_objects).map_err(Error::msg)
     }
 }

@@ -23,13 +23,13 @@ use crate::cli::terminal::{ask_dump::ask, session::Session};
 #[command(override_usage = "heapdump dominators [OPTIONS] [OBJID] [FILE]")]
 pub(crate) struct Args {
     /// The object to begin at [default: the top], and the dump
-    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<OsString>,
+    #[arg(id = "words", value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    object_and_file: Vec<OsString>,
     /// Levels below the start, at most 500; not every reader of JSON takes so many: -f jsonl has them flat
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
-    #[arg(long, value_parser = word_parser(GroupBy::OF_DOMINATORS), value_name = "GROUP")]
+    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_DOMINATORS), value_name = "GROUP")]
     by: Option<GroupBy>,
     #[command(flatten)]
     rows: RowArgs,
@@ -57,13 +57,13 @@ impl Args {
     /// The question, and the file of the dump.
     pub(crate) fn options(&self) -> Result<(DominatorTreeOptions, Option<PathBuf>)> {
         // With --type or --where a lone word is FILE.
-        let (object, file) = match &self.words[..] {
-            [file] if self.scope.is_choice() => (None, Some(file.into())),
+        let (object, file) = match &self.object_and_file[..] {
+            [file] if self.scope.chooses_some() => (None, Some(file.into())),
             words => split_object_and_file(words),
         };
         let order = self.rows.order(&DominatorTreeOptions::ORDERS)?;
         let scope = self.scope.options()?;
-        if object.is_some() && scope.is_choice() && self.by.is_none() {
+        if object.is_some() && scope.chooses_some() && self.by.is_none() {
             bail!("--type and --where begin at the objects that match, OBJID at one object: leave one of them out");
         }
         let options = DominatorTreeOptions {

@@ -8,7 +8,7 @@ use anyhow::{Error, Result, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, word_parser};
-use crate::cli::terminal::load::{CommandMemoryLimit, DumpInput, dump_options};
+use crate::cli::terminal::load::{CommandMemoryLimit, DumpInput, open_options_with_roots};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::index_writer;
 use crate::dump::{NoObserver, OpenOptions};
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     // Progress is the browser's to show.
     let unwatched = |(options, memory)| (OpenOptions { observer: Arc::new(NoObserver), ..options }, memory);
-    let options = inputs.iter().map(|_| dump_options(session, None, &args.input).map(unwatched));
+    let options = inputs.iter().map(|_| open_options_with_roots(session, None, &args.input).map(unwatched));
     let options = options.collect::<Result<Vec<_>>>()?;
     let named = |input: &DumpInput| input.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf);
     let paths: Vec<PathBuf> = inputs.iter().map(named).collect();
@@ -82,13 +82,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         dumps.old.into_iter().chain([dumps.new]).for_each(|dump| session.indexes.remember(dump, args.input.read.quiet));
     };
     let ended = explore(BrowserSetup {
-        context: CommandContext::new(paths, args.input.words()),
+        context: CommandContext::new(paths, args.input.read_words()),
         look: ScreenLook { color: !no_color, ascii: !locale_has_unicode() },
         start: (args.view, args.object.clone()),
-        mouse: !args.no_mouse,
+        takes_mouse: !args.no_mouse,
         load: Box::new(load),
         write_index,
-        opened: &opened,
+        on_opened: &opened,
     });
     match ended.map_err(Error::msg)? {
         BrowserEnd::Quit | BrowserEnd::IndexDamaged => Ok(CommandOutcome::Answered),

@@ -111,14 +111,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 true
             }
             ExportForm::MemoryInfra => {
-                let heaps = heaps.choice(section, &input.read);
-                let options = MemoryInfraOptions { heaps, depth: form.depth, rule };
+                let heaps = heaps.heap_choice(section, &input.read);
+                let options = MemoryInfraOptions { heaps, depth: form.depth, cutoff: rule };
                 let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
                 fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
                 true
             }
             ExportForm::Pprof => {
-                let options = PprofOptions { heaps: heaps.choice(section, &input.read), depth: form.depth };
+                let options = PprofOptions { heaps: heaps.heap_choice(section, &input.read), depth: form.depth };
                 let fuller = write_export(asked, &target, |out| write_pprof(dump, &options, out))?;
                 fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
                 true
@@ -161,8 +161,8 @@ pub(crate) struct FormArgs {
     #[arg(long, value_name = "OBJID")]
     pub(crate) object: Option<String>,
     /// dot: what the object retains in place of its neighbourhood
-    #[arg(long)]
-    retained: bool,
+    #[arg(id = "retained", long = "retained")]
+    retained_subgraph: bool,
     /// Levels below the start [default: 100, at most 500; dot: 2; memory-infra and pprof: 64 for objects, else all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) depth: Option<u32>,
@@ -224,8 +224,8 @@ impl FormArgs {
         let tables = vec![ExportForm::Parquet];
         let options = [
             ("--object", self.object.is_some(), [paths, dot].concat()),
-            ("--where", self.filter.words().is_some(), [paths, &tables].concat()),
-            ("--retained", self.retained, dot.to_vec()),
+            ("--where", self.filter.as_written().is_some(), [paths, &tables].concat()),
+            ("--retained", self.retained_subgraph, dot.to_vec()),
             ("--names", self.names, vec![ExportForm::Heapgraph]),
             ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
             ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
@@ -280,7 +280,7 @@ impl FormArgs {
         let Some(object) = object else { bail!("--to dot draws one object: say which with --object OBJID") };
         let mut options = DotOptions::around(object);
         options.section = section.domain.clone();
-        options.retained = self.retained;
+        options.draws_retained = self.retained_subgraph;
         options.depth = self.depth.unwrap_or(options.depth);
         options.max_objects = self.max_objects.unwrap_or(options.max_objects);
         Ok(options)
@@ -297,7 +297,7 @@ impl DatasetArgs {
             labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
             replace: self.replace,
             id: self.id.clone(),
-            reading: input.words(),
+            reading_options: input.read_words(),
         })
     }
 }

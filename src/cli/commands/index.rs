@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         _ => None,
     };
     if args.check {
-        return check(file, args, session);
+        return check_index(file, args, session);
     }
     if let Some(path) = file.filter(|path| is_index(path)) {
         bail!("{} is an index already; name its dump to make it anew", path.display());
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let target = match (&args.output, file) {
         (Some(output), _) => find_target_of_index(&input, output)?,
         (None, Some(path)) if !path.exists() => {
-            return Err(input.unless_url(anyhow!("no such file")).context(input.name()));
+            return Err(input.explain_if_url(anyhow!("no such file")).context(input.name()));
         }
         (None, Some(path)) => find_target_beside(&input, path)?,
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(CommandOutcome::Answered)
 }
 
-fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn check_index(file: Option<&Path>, args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(file) = file else { bail!("--check: of a dump that comes through a pipe there is no index") };
     let dump = dump_named(file);
     if is_index(&dump) {

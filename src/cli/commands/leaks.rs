@@ -99,10 +99,10 @@ impl Args {
             libraries: parse_patterns("--library", &self.library, false)?,
             mine: parse_patterns("--mine", &self.mine, false)?,
             with_unchanged: self.all,
-            scope: ScopeOptions { types: self.types.choice()?, ..self.section.options() },
+            scope: ScopeOptions { types: self.types.type_choice()?, ..self.section.options() },
             rows: self.limit.limit_here(&self.common.output),
             exact_sizes: self.common.output.bytes,
-            reading: self.common.input.words(),
+            read_words: self.common.input.read_words(),
         })
     }
 }

@@ -24,8 +24,8 @@ pub(crate) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
     /// Bare ids, one a line
-    #[arg(long, conflicts_with_all = ["format", "human", "bytes", "no_header", "color"])]
-    ids: bool,
+    #[arg(id = "ids", long = "ids", conflicts_with_all = ["format", "human", "bytes", "no_header", "color"])]
+    ids_only: bool,
     /// What the objects say: texts, numbers, names, where the format has them
     #[arg(long, conflicts_with = "ids")]
     values: bool,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = objects(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        match args.ids {
+        match args.ids_only {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
             false => {
                 session.print_answer(&answer, &args.common.output)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             }
         }
         if args.detached && answer.found == 0 && asked.has_type(&args.scope.types) {
-            let of_what = if args.scope.is_choice() { "of what is asked for " } else { "" };
+            let of_what = if args.scope.chooses_some() { "of what is asked for " } else { "" };
             asked.note(&format!("no node {of_what}is detached"));
             return Ok(CommandOutcome::NegativeAnswer);
         }
@@ -70,7 +70,7 @@ impl Args {
             scope: self.scope.options()?,
             order: self.rows.order(&ObjectsOptions::ORDERS)?,
             limits: self.rows.limits(&self.common.output),
-            ids_only: self.ids,
+            ids_only: self.ids_only,
             values: self.values,
             detached: self.detached,
             select: self.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,

@@ -61,18 +61,18 @@ struct ToolRow {
     name: &'static str,
     commands: &'static [&'static str],
     /// Words without an option, in their order.
-    words: &'static [Word],
+    positionals: &'static [Positional],
     options: &'static str,
     rows: usize,
     about: &'static str,
 }
 
 /// A word without an option: its name, what it means, what it may be, and whether it must be there.
-type Word = (&'static str, &'static str, ParameterKind, bool);
+type Positional = (&'static str, &'static str, ParameterKind, bool);
 
-const DUMP_PARAMETER: Word =
+const DUMP_PARAMETER: Positional =
     ("dump", "A dump, as list_dumps names it [default: the only one]", ParameterKind::OptionalDump, false);
-const OBJECT_PARAMETER: Word = ("object", "An id, as answers write it", ParameterKind::Text, false);
+const OBJECT_PARAMETER: Positional = ("object", "An id, as answers write it", ParameterKind::Text, false);
 
 /// Options of every tool whose command has them.
 const COMMON_OPTIONS: &str = "type not-type where sort domain snapshot";
@@ -82,7 +82,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "summary",
         commands: &["info", "stats"],
-        words: &[DUMP_PARAMETER],
+        positionals: &[DUMP_PARAMETER],
         options: "",
         rows: 12,
         about: "What a dump is, its problems, and the types that take most. Ask this first.",
@@ -90,7 +90,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "histogram",
         commands: &["stats"],
-        words: &[DUMP_PARAMETER],
+        positionals: &[DUMP_PARAMETER],
         options: "by retained library mine shallow keep-unreachable",
         rows: 30,
         about: "Objects and bytes by type, package, module, owner and more: what fills the heap.",
@@ -98,7 +98,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "leaks",
         commands: &["leaks"],
-        words: &[
+        positionals: &[
             ("old", "An earlier dump: what grew since then comes first", ParameterKind::Dump, false),
             DUMP_PARAMETER,
         ],
@@ -109,7 +109,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "paths_to_roots",
         commands: &["roots"],
-        words: &[OBJECT_PARAMETER, DUMP_PARAMETER],
+        positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "paths merge exclude all-kinds keep-unreachable",
         rows: 10,
         about: "Why an object is alive: shortest paths from GC roots. With type or where in place of object: the paths of all that match, merged.",
@@ -117,7 +117,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "dominators",
         commands: &["dominators"],
-        words: &[OBJECT_PARAMETER, DUMP_PARAMETER],
+        positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "depth by keep-unreachable",
         rows: 30,
         about: "What would be freed with what, largest first: from the top, or below one object.",
@@ -125,7 +125,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "object",
         commands: &["show"],
-        words: &[("objects", "Ids, as answers write them", ParameterKind::Texts, true), DUMP_PARAMETER],
+        positionals: &[("objects", "Ids, as answers write them", ParameterKind::Texts, true), DUMP_PARAMETER],
         options: "keep-unreachable",
         rows: 30,
         about: "Single objects: sizes, fields with values, references out and in, dominator.",
@@ -133,7 +133,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "references",
         commands: &["referrers"],
-        words: &[OBJECT_PARAMETER, DUMP_PARAMETER],
+        positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "depth keep-unreachable",
         rows: 30,
         about: "Who refers to an object, or with type or where to all that match, by type and field.",
@@ -141,7 +141,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "list_objects",
         commands: &["list"],
-        words: &[DUMP_PARAMETER],
+        positionals: &[DUMP_PARAMETER],
         options: "values select detached keep-unreachable",
         rows: 30,
         about: "Objects one a row, chosen by type and by an expression (where): gives ids for the other tools.",
@@ -149,7 +149,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "strings",
         commands: &["strings"],
-        words: &[DUMP_PARAMETER],
+        positionals: &[DUMP_PARAMETER],
         options: "duplicates grep ignore-case holders",
         rows: 30,
         about: "Texts in the heap with copies and bytes. Use grep: texts may be secrets of the program's users.",
@@ -157,7 +157,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "waste",
         commands: &["waste"],
-        words: &[DUMP_PARAMETER],
+        positionals: &[DUMP_PARAMETER],
         options: "kind",
         rows: 5,
         about: "What could be smaller: duplicate strings, empty and sparse collections, boxed numbers, by the field that holds it.",
@@ -165,7 +165,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "threads",
         commands: &["threads"],
-        words: &[
+        positionals: &[
             ("thread", "The name or id of one: with its stack and locals", ParameterKind::Text, false),
             DUMP_PARAMETER,
         ],
@@ -176,7 +176,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "diff",
         commands: &["diff"],
-        words: &[
+        positionals: &[
             ("old", "The earlier dump", ParameterKind::Dump, true),
             ("new", "The later dump", ParameterKind::Dump, true),
         ],
@@ -187,7 +187,7 @@ const TOOLS: [ToolRow; 13] = [
     ToolRow {
         name: "trend",
         commands: &["trend"],
-        words: &[("dumps", "Two or more, the oldest first", ParameterKind::Dumps, true)],
+        positionals: &[("dumps", "Two or more, the oldest first", ParameterKind::Dumps, true)],
         options: "by retained paths all",
         rows: 30,
         about: "What grew over many dumps and never shrank.",
@@ -214,7 +214,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
     let wording = ToolWording::new(&tools, commands);
     for tool in &mut tools {
         let own = tool.clone();
-        tool.parameters.iter_mut().for_each(|one| one.about = wording.of_sentence(&own, &one.about));
+        tool.parameters.iter_mut().for_each(|one| one.about = wording.reword_sentence(&own, &one.about));
     }
     let monitor = Arc::new(CallMonitor::new(stdout()));
     let mut workers = WorkerClient::new(Arc::clone(&monitor), args.worker_words());
@@ -223,10 +223,14 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         let mut told = CommandAnswer::default();
         for command in row.commands {
             let line = row.line(command, question, args).map_err(|why| format!("{why:#}"))?;
-            let answer = workers.ask(&line).map_err(|why| wording.of_sentence(question.tool, &why))?;
-            let sentences = answer.sentences.iter().map(|sentence| wording.of_sentence(question.tool, sentence));
+            let answer = workers.ask(&line).map_err(|why| wording.reword_sentence(question.tool, &why))?;
+            let sentences = answer.sentences.iter().map(|sentence| wording.reword_sentence(question.tool, sentence));
             told.sentences.extend(sentences);
-            row.add(&mut told, command, CommandAnswer { text: wording.of_text(question.tool, &answer.text), ..answer });
+            row.add_answer(
+                &mut told,
+                command,
+                CommandAnswer { text: wording.reword_text(question.tool, &answer.text), ..answer },
+            );
         }
         if row.commands.len() > 1 {
             told.json = format!("{{{}}}", told.json);
@@ -235,7 +239,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         }
         Ok(told)
     };
-    serve(Server { tools, allowlist, is_gone: is_output_closed }, &monitor, stdin(), &mut ask)?;
+    serve(Server { tools, allowlist, is_client_gone: is_output_closed }, &monitor, stdin(), &mut ask)?;
     Ok(CommandOutcome::Answered)
 }
 
@@ -258,7 +262,7 @@ fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<
     // The server has checked paths without links: one that is there now was exchanged since.
     refuse_links();
     let reporter = Arc::new(Reporter::new(stdout()));
-    let progress = ProgressDisplay::told_to(reporter.clone());
+    let progress = ProgressDisplay::for_listener(reporter.clone());
     let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);
     let kept = Arc::new(KeptDumps::new(args.no_values, args.index.then_some(writer)));
     // Said to the call that passes it.
@@ -325,7 +329,7 @@ fn first_lines(text: &str, most: usize) -> String {
 impl ToolRow {
     /// The tool, with the options as the command line describes them.
     fn tool(&self, program: &Command) -> Tool {
-        let words = self.words.iter().cloned().map(|(name, about, kind, is_required)| Parameter {
+        let words = self.positionals.iter().cloned().map(|(name, about, kind, is_required)| Parameter {
             name: name.into(),
             about: about.into(),
             kind,
@@ -375,7 +379,7 @@ impl ToolRow {
         }
         let mut words = vec![OsString::from("--")];
         for (parameter, values) in &question.values {
-            let is_word = self.words.iter().any(|(name, ..)| *name == parameter.name);
+            let is_word = self.positionals.iter().any(|(name, ..)| *name == parameter.name);
             for value in values {
                 match (&parameter.kind, value.to_str()) {
                     // What is no id is not to be looked for as a file.
@@ -402,7 +406,7 @@ impl ToolRow {
     }
 
     /// Adds the answer of a command: of several each under its name, and not too much of its text.
-    fn add(&self, told: &mut CommandAnswer, command: &str, answer: CommandAnswer) {
+    fn add_answer(&self, told: &mut CommandAnswer, command: &str, answer: CommandAnswer) {
         if self.commands.len() == 1 {
             (told.text, told.json) = (answer.text, answer.json);
             return;

@@ -12,7 +12,7 @@ use crate::cli::terminal::load::{DumpInput, open_options};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::dump::{IndexUse, OpenOptions};
-use crate::input::Observer;
+use crate::files::Target;
 use crate::redact::{
     Check, DumpFile, KeptFields, KeyedHash, NameMap, OutputPacking, PackedOutput, RedactError, RedactOptions, Redacted,
     Seen, compare, find_left, lost_text, redact,
@@ -62,7 +62,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if let (Some(file), Some(copy)) = (&args.file, &args.copy) {
-        return verify(file, copy, args, session);
+        return verify_copy(file, copy, args, session);
     }
     let Some(output) = &args.output else { bail!("where to? heapdump redact FILE -o shared.hprof") };
     let input = DumpInput::find(args.file.as_deref())?;
@@ -73,7 +73,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         bail!("{} exists; --force replaces it", output.display());
     }
     let observer = open_options(session, None, &args.read)?.0.observer;
-    let redacted = write_copy(&input, output, &args.options()?, observer, session)?;
+    let target = find_target(std::slice::from_ref(&input), Some(output))?;
+    let file = match &input {
+        DumpInput::Path(path) => DumpFile::of_path(path.clone(), observer),
+        DumpInput::Stdin => DumpFile::of_reader(std::io::stdin(), observer),
+    };
+    let of_input = |error: Error| input.explain_if_url(error).context(input.name());
+    let file = file.map_err(|error| of_input(error.into()))?;
+    let redacted = write_copy(&file, &input.name(), (&target, output), &args.options()?, session, of_input)?;
     if !args.read.quiet {
         let bytes = format_bytes(redacted.bytes);
         let words =
@@ -84,44 +91,37 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(CommandOutcome::Answered)
 }
 
-/// Writes a copy, and says what of the dump is not in it.
+/// Writes a copy, and says what of the dump is not in it. `of_input` says of which dump an error is.
 pub(crate) fn write_copy(
-    input: &DumpInput,
-    output: &Path,
+    file: &DumpFile,
+    name: &str,
+    (target, output): (&Target, &Path),
     options: &RedactOptions,
-    observer: Arc<dyn Observer>,
     session: &Session,
+    of_input: impl FnOnce(Error) -> Error,
 ) -> Result<Redacted> {
-    let target = find_target(std::slice::from_ref(input), Some(output))?;
-    let file = match input {
-        DumpInput::Path(path) => DumpFile::of_path(path.clone(), observer),
-        DumpInput::Stdin => DumpFile::of_reader(std::io::stdin(), observer),
-    };
-    let file = file.map_err(|error| input.unless_url(error.into())).with_context(|| input.name())?;
     let out = target.begin_with_first_byte(|| {});
     let mut out = PackedOutput::new(out, OutputPacking::of_name(output));
-    let redacted = redact(&file, options, &mut out).map_err(|error| match error {
+    let redacted = redact(file, options, &mut out).map_err(|error| match error {
         RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
-        RedactError::Damaged(lost) => {
-            anyhow!("{}: {} (an error because of --strict)", input.name(), lost_text(&lost))
-        }
-        error => input.unless_url(error.into()).context(input.name()),
+        RedactError::Damaged(lost) => anyhow!("{name}: {} (an error because of --strict)", lost_text(&lost)),
+        error => of_input(error.into()),
     })?;
     out.flush().and_then(|()| out.finish()?.finish()).with_context(|| format!("cannot write {}", target.name()))?;
     session.progress.end();
     if redacted.lost.bytes > 0 || redacted.lost.is_cut {
         let so = if redacted.lost.bytes > 0 { "; nothing of them is in the copy" } else { "" };
-        session.print_note("warning", None, &format!("{}: {}{so}", input.name(), lost_text(&redacted.lost)));
+        session.print_note("warning", None, &format!("{name}: {}{so}", lost_text(&redacted.lost)));
     }
     if !redacted.has_names {
-        let text = format!("{}: damaged, so that names may be values: none is left", input.name());
+        let text = format!("{name}: damaged, so that names may be values: none is left");
         session.print_note("warning", None, &text);
     }
     Ok(redacted)
 }
 
 /// Says what of a dump and its copy is the same, and whether a text is left.
-fn verify(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
+fn verify_copy(file: &Path, copy: &Path, args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     let (read, memory) = open_options(session, None, &args.read)?;
     let open = OpenOptions { index: IndexUse::Never, hides_values: true, ..read.clone() };

@@ -27,8 +27,8 @@ use crate::cli::terminal::{ask_dump::ask, session::Session};
 )]
 pub(crate) struct Args {
     /// The object's id as the dump writes it, and the dump
-    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<OsString>,
+    #[arg(id = "words", value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    object_and_file: Vec<OsString>,
     /// Levels of referrers, at most 500
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,
@@ -57,7 +57,7 @@ impl Args {
     /// The question, and the file of the dump.
     pub(crate) fn options(&self) -> Result<(ReferrersOptions, Option<PathBuf>)> {
         let scope = self.scope.options()?;
-        let (of, file) = match (scope.is_choice(), &self.words[..]) {
+        let (of, file) = match (scope.chooses_some(), &self.object_and_file[..]) {
             (true, [_, _, ..]) => bail!("--type and --where ask for all objects that match: leave OBJID out"),
             (true, words) => (ReferredTo::Scope, words.first().map(Into::into)),
             (false, words) => match split_object_and_file(words) {

@@ -96,7 +96,7 @@ impl Args {
             threshold: self.threshold.parse().map_err(Error::msg)?,
             libraries: parse_patterns("--library", &self.library, false)?,
             max_bytes,
-            read_words: self.input.words(),
+            read_words: self.input.read_words(),
             ..PageOptions::default()
         })
     }

@@ -36,8 +36,8 @@ const LINES_ON_TERMINAL: usize = 36;
 )]
 pub(crate) struct Args {
     /// The object's id as the dump writes it, and the dump
-    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<OsString>,
+    #[arg(id = "words", value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    object_and_file: Vec<OsString>,
     /// Paths from this many different rooted objects, shortest first; 0 for all
     #[arg(long, default_value_t = 1, default_value_if("merge", "true", "0"), value_name = "N", conflicts_with_all = ["type_pattern", "not_type", "filter"])]
     paths: usize,
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             PathsQuestion::ToObject(options) => {
                 let answer = root_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
                 session.print_answer(&answer, output)?;
-                (answer.why_not(args.all_kinds), false)
+                (answer.no_path_reason(args.all_kinds), false)
             }
             PathsQuestion::MergedToObject(options, kept_rows) => {
                 let answer = merged_paths_to(asked.dump, options, *kept_rows).map_err(|error| asked.explain(error))?;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             PathsQuestion::MergedToScope(options) => {
                 let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
                 session.print_answer(&answer, output)?;
-                (answer.why_not(args.all_kinds), answer.objects == 0)
+                (answer.no_path_reason(args.all_kinds), answer.objects == 0)
             }
         };
         let Some(why) = why else { return Ok(args.scope.outcome(asked, is_empty)) };
@@ -116,7 +116,7 @@ impl Args {
         let scope = self.scope.options()?;
         let avoided = parse_patterns("--exclude", &self.exclude, false)?;
         let (style, all_kinds) = (self.common.output.style(), self.all_kinds);
-        let is_tree = self.merge || scope.is_choice();
+        let is_tree = self.merge || scope.chooses_some();
         let is_drawn = style.is_drawn();
         let is_cut = is_tree && self.limit.limit.is_none() && is_drawn;
         // What is for programs is complete.
@@ -130,30 +130,30 @@ impl Args {
         let is_limited = !matches!(kept_rows, KeptRows::Largest(_));
         let rows = self.limit.limit_here(&self.common.output).filter(|_| is_limited);
         let limits = Limits { rows, reverse: false };
-        if scope.is_choice() {
-            if self.words.len() > 1 {
+        if scope.chooses_some() {
+            if self.object_and_file.len() > 1 {
                 bail!("--type and --where ask for all objects that match: leave OBJID out");
             }
             let options = MergedPathsOptions {
                 avoided,
-                all_kinds,
+                with_weak_roots: all_kinds,
                 all_steps,
                 limits,
                 kept_rows,
                 ..MergedPathsOptions::of(scope)
             };
-            return Ok((PathsQuestion::MergedToScope(options), self.words.first().map(Into::into)));
+            return Ok((PathsQuestion::MergedToScope(options), self.object_and_file.first().map(Into::into)));
         }
         if self.min_percent.is_some() && !self.merge {
             bail!("--min-percent leaves rows out of the trees of --merge, --type and --where; -n limits paths");
         }
-        let (object, file) = split_object_and_file(&self.words);
+        let (object, file) = split_object_and_file(&self.object_and_file);
         let Some(object) = object else {
             bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN or --where EXPR for all that match");
         };
         let paths = (self.paths > 0).then_some(self.paths);
         let to = RootPathsOptions::new(parse_object_id(&object)?);
-        let options = RootPathsOptions { scope, paths, avoided, all_kinds, limits, all_steps, ..to };
+        let options = RootPathsOptions { scope, paths, avoided, with_weak_roots: all_kinds, limits, all_steps, ..to };
         Ok((
             if self.merge {
                 PathsQuestion::MergedToObject(options, kept_rows)

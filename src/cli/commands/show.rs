@@ -30,8 +30,8 @@ use crate::export::write_raw_contents;
 #[command(override_usage = "heapdump show [OPTIONS] OBJID... [FILE]")]
 pub(crate) struct Args {
     /// The objects' ids as the dump writes them, and the dump
-    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..)]
-    words: Vec<OsString>,
+    #[arg(id = "words", value_names = ["OBJID", "FILE"], num_args = 0..)]
+    objects_and_file: Vec<OsString>,
     /// More ids: the first word of each line of a file; - for standard input
     #[arg(long, value_name = "FILE")]
     ids_from: Option<PathBuf>,
@@ -60,7 +60,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         // On a terminal it stands in the answer.
         let is_told = args.common.output.style().terminal;
         answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.note(note));
-        if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_) | NoValues::Pipe)) {
+        if let Some(why) =
+            answer.no_values().filter(|why| !matches!(why, NoValues::NotInFormat(_) | NoValues::PipeNotKept))
+        {
             asked.note(&why.to_string());
         }
         Ok(CommandOutcome::Answered)
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 impl Args {
     /// The question, and the file of the dump.
     pub(crate) fn options(&self) -> Result<(ShowOptions, Option<PathBuf>)> {
-        let (mut ids, file) = split_objects_and_file(&self.words);
+        let (mut ids, file) = split_objects_and_file(&self.objects_and_file);
         if let Some(from) = &self.ids_from {
             if from.as_os_str() == "-" && DumpInput::find(file.as_deref())?.path().is_none() {
                 bail!("--ids-from -: standard input has the ids; name the dump");

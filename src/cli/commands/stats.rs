@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What to group by; package=2: by two levels of packages
-    #[arg(long, value_parser = word_parser(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
+    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
     /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     match args.shallow {
         true => print(histogram_by_counting(args, session, &options, &DumpInput::find(file)?, None)?, None),
         false => {
-            let with_values = args.scope.filter.words().is_some();
+            let with_values = args.scope.filter.as_written().is_some();
             ask_without_problems(session, file, input, with_values, |asked| {
                 print(histogram_of_dump(args, &options, asked)?, Some(asked))
             })
@@ -102,7 +102,7 @@ fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<
         bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
     asked.note_unmatched_owners(&options.type_ownership);
-    let options = args.ordered(options, is_graph, !is_graph)?;
+    let options = args.with_order(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
     fuller.chain(answer.owner_note()).for_each(|note| asked.note(&note));
@@ -117,7 +117,7 @@ fn histogram_by_counting(
     input: &DumpInput,
     file: Option<&str>,
 ) -> Result<Histogram> {
-    let options = args.ordered(options, false, false)?;
+    let options = args.with_order(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input.read)?;
     if !args.common.input.read.quiet {
         warn_of_counted(session, &counted.diagnostics, file);
@@ -155,7 +155,7 @@ fn outcome(
 impl Args {
     /// The same as the library takes it, but for the order, which depends on what a dump holds.
     pub(crate) fn options(&self) -> Result<HistogramOptions> {
-        let size_limits = self.fail_over.iter().map(|text| parse_limit(text)).collect::<Result<Vec<_>>>()?;
+        let size_limits = self.fail_over.iter().map(|text| parse_size_limit(text)).collect::<Result<Vec<_>>>()?;
         if !size_limits.is_empty() && self.by != GroupBy::Type {
             bail!("--fail-over limits types: leave --by out");
         }
@@ -174,7 +174,7 @@ impl Args {
         Ok(HistogramOptions {
             type_ownership,
             scope: self.scope.options()?,
-            heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
+            heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             group_by: self.by,
             types_apart: self.common.input.read.raw_types,
             retained: self.retained,
@@ -189,12 +189,12 @@ impl Args {
         self.by != GroupBy::Type
             || self.retained.is_some()
             || !self.fail_over.is_empty()
-            || self.scope.filter.words().is_some()
+            || self.scope.filter.as_written().is_some()
     }
 
     /// The options in the order that was asked for, which depends on what there is: objects with their references,
     /// objects that are only counted, allocation totals.
-    pub(crate) fn ordered(
+    pub(crate) fn with_order(
         &self,
         options: &HistogramOptions,
         with_graph: bool,
@@ -206,7 +206,7 @@ impl Args {
     }
 }
 
-fn parse_limit(text: &str) -> Result<SizeLimit> {
+fn parse_size_limit(text: &str) -> Result<SizeLimit> {
     let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
     let (name, size) = text.rsplit_once('=').with_context(wrong)?;
     let types = TypePattern::parse(name).map_err(Error::msg).with_context(wrong)?;

@@ -29,8 +29,8 @@ use crate::report::Format;
 #[command(mut_arg("format", |format| format.value_parser(word_parser(Format::WORDS_OF_THREADS))))]
 pub(crate) struct Args {
     /// The thread's name or id [default: all], and the dump; - for standard input
-    #[arg(value_names = ["NAME|OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<OsString>,
+    #[arg(id = "words", value_names = ["NAME|OBJID", "FILE"], num_args = 0..=2)]
+    thread_and_file: Vec<OsString>,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -46,11 +46,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             asked.note("this dump does not say which threads there were");
             return Ok(CommandOutcome::NegativeAnswer);
         }
-        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
+        if let Some(why) =
+            answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::PipeNotKept)))
         {
             asked.note(&why.to_string());
         }
-        let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
+        let Some(which) = options.name_or_id.as_ref().filter(|_| answer.threads.is_empty()) else {
             return Ok(CommandOutcome::Answered);
         };
         asked.note(&format!("no thread is called \"{which}\" or has that id; there are {}", answer.thread_count));
@@ -61,8 +62,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 impl Args {
     /// The question, and the file of the dump.
     pub(crate) fn options(&self) -> Result<(ThreadsOptions, Option<PathBuf>)> {
-        let (which, file) = split_object_and_file(&self.words);
+        let (which, file) = split_object_and_file(&self.thread_and_file);
         let order = self.rows.order(&ThreadsOptions::ORDERS)?;
-        Ok((ThreadsOptions { which, order, limits: self.rows.limits(&self.common.output) }, file))
+        Ok((ThreadsOptions { name_or_id: which, order, limits: self.rows.limits(&self.common.output) }, file))
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Error, Result, bail};
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
 use crate::answers::{
-    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED_DUMPS, TrendLimit, TrendOfDumps, TrendOptions,
+    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED_DUMPS, TrendBuilder, TrendLimit, TrendOptions,
     leaks_since,
 };
 use crate::cli::CommandOutcome;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2.., value_name = "DUMP")]
     files: Vec<PathBuf>,
     /// What to group by: package, module, loader, ... as in stats
-    #[arg(long, value_parser = word_parser(GroupBy::OF_DOMINATORS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
+    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_DOMINATORS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
     by: GroupBy,
     /// Retained bytes in place of shallow ones
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.grows && args.files.len() < MIN_JUDGED_DUMPS {
         bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED_DUMPS).advice());
     }
-    let dumps = TrendOfDumps::new(args.options()?);
+    let dumps = TrendBuilder::new(args.options()?);
     let input = &args.common.input;
     let problems = Mutex::new(Vec::new());
     let (_, failed) = ask_each(session, &args.files, false, input, |place, file| {
@@ -107,14 +107,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let has_causes = style.format == Format::Json || style.format == Format::Table && style.terminal;
     answer.causes.iter().filter(|_| !has_causes).for_each(|cause| session.print_sentence(cause));
     let growing = answer.growing.iter().filter(|_| args.grows);
-    let over = answer.over.iter().map(|over| over.sentence(input.read.strict));
+    let over = answer.over_limits.iter().map(|over| over.sentence(input.read.strict));
     over.chain(growing.clone().cloned()).for_each(|text| session.print_sentence(&text));
     let problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let is_over = answer.over.iter().any(|over| over.is_over) || growing.count() > 0;
+    let is_over = answer.over_limits.iter().any(|over| over.is_over) || growing.count() > 0;
     if let Some(failed) = failed {
         return Ok(failed);
     }
-    if input.read.strict && answer.over.iter().any(|over| !over.is_over) {
+    if input.read.strict && answer.over_limits.iter().any(|over| !over.is_over) {
         return Ok(CommandOutcome::Failed);
     }
     // Growth is that from the first dump to the last, but where it is asked for from dump to dump; in the order of time
@@ -130,20 +130,20 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     let problems = problems.map(|(_, (file, problems))| (file.as_str(), &problems[..]));
     args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;
-    Ok(args.scope.outcome_of_several(session, answer.is_of_nothing(), input.read.quiet))
+    Ok(args.scope.outcome_of_several(session, answer.matches_nothing(), input.read.quiet))
 }
 
 impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<TrendOptions> {
-        self.scope.check_type_limits(self.fail_over.iter().any(TrendLimit::is_of_types))?;
+        self.scope.check_type_limits(self.fail_over.iter().any(TrendLimit::limits_types))?;
         Ok(TrendOptions {
             scope: self.scope.options()?,
             by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
             retained: self.retained,
-            flat: self.all,
+            with_unchanged: self.all,
             min_growth: self.min_growth,
-            grows: self.grows,
+            judges_growth: self.grows,
             by_time: self.sort_by_time,
             wide: self.wide,
             limits: Limits { rows: self.limit.limit_here(&self.common.output), reverse: false },

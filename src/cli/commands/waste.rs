@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         session.print_answer(&answer, &args.common.output)?;
         let Some(over) = answer.over_limit() else {
             args.lenient.check(args.fail_over.is_some(), [("", &problems_of(asked.dump.diagnostics())[..])])?;
-            return Ok(args.filter.outcome(session, "", answer.is_of_nothing, args.common.input.read.quiet));
+            return Ok(args.filter.outcome(session, "", answer.matches_nothing, args.common.input.read.quiet));
         };
         session.print_sentence(&over);
         Ok(CommandOutcome::NegativeAnswer)

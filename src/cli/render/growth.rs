@@ -1,6 +1,6 @@
 //! Growth: `heapdump diff` and `heapdump trend`.
 
-use super::rows::{hideable_column, words_if};
+use super::rows::{hideable_column, type_words_if};
 use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, percent_words};
 use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
@@ -16,26 +16,26 @@ impl Present for Diff {
         let rows = &self.rows;
         let is_of_allocations = rows.are_of_allocations();
         let mut columns = Columns::new();
-        for &DiffColumn { figure, of, at } in &rows.columns {
+        for &DiffColumn { figure, measure, side } in &rows.columns {
             // On a narrow terminal: what grew is the question, what there was before tells the least.
-            let hide_priority = match at {
+            let hide_priority = match side {
                 DiffSide::Old if rows.by != DiffBy::Objects => 2,
                 DiffSide::New if rows.by != DiffBy::Objects => 1,
                 _ => 0,
             };
-            let is_shown = !is_of_allocations || of == Measure::Bytes || at == DiffSide::Growth;
+            let is_shown = !is_of_allocations || measure == Measure::Bytes || side == DiffSide::Growth;
             columns =
                 columns.add_if(
                     is_shown,
                     hideable_column(figure, hide_priority),
-                    move |row: &mut DiffRow<'_>| match at {
-                        DiffSide::Old => Cell::from(row.change.old.get(of)),
-                        DiffSide::New => row.change.new.get(of).into(),
-                        DiffSide::Growth => row.change.growth(of).into(),
+                    move |row: &mut DiffRow<'_>| match side {
+                        DiffSide::Old => Cell::from(row.change.old.get(measure)),
+                        DiffSide::New => row.change.new.get(measure).into(),
+                        DiffSide::Growth => row.change.growth(measure).into(),
                     },
                 );
             // For people, as others can work it out.
-            let has_percent = is_drawn && of == Measure::Bytes && at == DiffSide::Growth;
+            let has_percent = is_drawn && measure == Measure::Bytes && side == DiffSide::Growth;
             let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);
             let hide_priority = if rows.are_by_percent() && !is_of_allocations { 0 } else { 3 };
             columns = columns.add_if(has_percent, hideable_column(PERCENT, hide_priority), |row| {
@@ -46,9 +46,11 @@ impl Present for Diff {
             DiffBy::Backtraces => PATH.titled("Backtrace"),
             by => by.name_figure(),
         };
-        columns
-            .add(name, move |row| words_if(is_drawn, row.name.shortened()))
-            .table(rows.len(), rows.hidden(), |at| rows.get(at))
+        columns.add(name, move |row| type_words_if(is_drawn, row.name.shortened())).table(
+            rows.len(),
+            rows.hidden(),
+            |at| rows.get(at),
+        )
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -69,7 +71,7 @@ impl Present for Diff {
 /// Characters of a dump's name above its column on a terminal.
 const LONGEST_TITLE: usize = 20;
 
-type TrendCells<'r> = &'r TrendRow;
+type TrendRowRef<'r> = &'r TrendRow;
 
 impl Present for DumpsTrend {
     const COMMAND: &'static str = "trend";
@@ -101,7 +103,7 @@ impl DumpsTrend {
         let has_ends = !is_text || !self.is_wide;
         let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").hide_priority(3);
         let columns = Columns::new()
-            .add_if(is_text, trend(), |row: &mut TrendCells<'_>| row.trend.name())
+            .add_if(is_text, trend(), |row: &mut TrendRowRef<'_>| row.trend.name())
             .add_if(has_ends, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
             .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
             .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
@@ -119,9 +121,9 @@ impl DumpsTrend {
         let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);
         let columns = dumps.fold(columns, |columns, (at, dump)| {
             let column = of_dump(at, Column::named(&dump.file, Unit::Bytes));
-            columns.add(column, move |row: &mut TrendCells<'_>| row.bytes[at])
+            columns.add(column, move |row: &mut TrendRowRef<'_>| row.bytes[at])
         });
-        columns.add(name, move |row| words_if(is_text, row.name.as_str().into())).table(
+        columns.add(name, move |row| type_words_if(is_text, row.name.as_str().into())).table(
             rows.len(),
             self.rows.hidden,
             |at| &rows[at],

@@ -2,11 +2,11 @@
 
 #[cfg(all(feature = "collect", target_os = "linux"))]
 mod collect;
+mod flat_answers;
 mod growth;
 mod leaks;
 mod objects;
 mod root_paths;
 mod rows;
-mod tables;
 mod threads;
 mod trees;

@@ -5,7 +5,7 @@ use super::rows::{
     object_heading, root_words,
 };
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
-use crate::answers::object::{NodeRows, RelatedRow, ShownObjects};
+use crate::answers::object::{ReferenceRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
 use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectList, ObjectRow, step_text, type_words};
@@ -152,7 +152,7 @@ impl ObjectAnswer<'_> {
     }
 }
 
-fn write_references(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+fn write_references(title: &str, rows: &ReferenceRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
     let width = (0..rows.len().min(ALIGNED_ROWS)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
@@ -160,7 +160,7 @@ fn write_references(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     while at < rows.len() {
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
         // References to one object, one behind the other, are one line.
-        let repeats = rows.repeats(at);
+        let repeats = rows.repeat_count(at);
         let mut names: Vec<&str> = (at..at + repeats.min(MAX_NAMES)).filter_map(|at| rows.reference(at)).collect();
         names.dedup();
         names.extend((repeats > MAX_NAMES && !names.is_empty()).then_some("..."));
@@ -175,7 +175,7 @@ fn write_references(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
 }
 
 /// Of more objects than are shown one by one: their types.
-fn write_type_counts(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+fn write_type_counts(title: &str, rows: &ReferenceRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{}", style.bold(title)));
     let types = rows.by_type();

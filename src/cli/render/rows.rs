@@ -45,7 +45,7 @@ pub(crate) fn cell_value(value: ShownValue, for_people: bool) -> ShownValue {
 }
 
 /// The name of a type, or those of a path, in words where they are wanted.
-pub(crate) fn words_if(is_wanted: bool, name: Cow<'_, str>) -> Cow<'_, str> {
+pub(crate) fn type_words_if(is_wanted: bool, name: Cow<'_, str>) -> Cow<'_, str> {
     const STEP_SEPARATOR: &str = " > ";
     match is_wanted {
         true => name.split(STEP_SEPARATOR).map(type_words).collect::<Vec<_>>().join(STEP_SEPARATOR).into(),
@@ -55,7 +55,7 @@ pub(crate) fn words_if(is_wanted: bool, name: Cow<'_, str>) -> Cow<'_, str> {
 
 /// The name of a type or group: with its loader for people, and in words on a terminal.
 pub(crate) fn group_name<'r>(row: &'r HistogramRow, style: &Style) -> Cow<'r, str> {
-    words_if(style.is_drawn(), row.name_with_loader(style.is_for_people()))
+    type_words_if(style.is_drawn(), row.name_with_loader(style.is_for_people()))
 }
 
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.
@@ -93,7 +93,7 @@ mod tests {
         let row = crate::answers::object(&dump, &options).unwrap().object.row;
         let (mut out, style) = (Vec::new(), Style { terminal: true, width: 40, ..Style::PLAIN });
         let mut page = TextPage::new(&mut out, style);
-        object_heading(&ObjectRow { said: Some("<p>112</p>".repeat(9)), ..row }, &mut page);
+        object_heading(&ObjectRow { value_words: Some("<p>112</p>".repeat(9)), ..row }, &mut page);
         page.finish().unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.len() <= 40) && text.contains("112</p>"), "{text}");

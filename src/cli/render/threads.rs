@@ -15,7 +15,7 @@ impl Present for Threads<'_> {
 
     /// The threads; of those that were asked for by name their stacks.
     fn table(&self, _: &Style) -> Table<'_> {
-        if self.which.is_some() {
+        if self.name_or_id.is_some() {
             return stack_table(self);
         }
         Columns::new()
@@ -36,7 +36,7 @@ impl Present for Threads<'_> {
             let place = thread.frames.get(1).map_or(String::new(), |frame| format!(", in {}", frame.text()));
             page.paragraph(escape_controls(&format!("Out of memory: {}{place}", thread.title())) + "\n");
         }
-        if self.which.is_none() {
+        if self.name_or_id.is_none() {
             let table = self.table(page.style());
             return page.table(&table);
         }

@@ -52,7 +52,7 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         .add(DOMINATED, |place| place.row.dominated_objects)
         .add(ID, |place| std::mem::take(&mut place.row.id))
         .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
-        .add_if(nodes.have_names(), REFERENCE, |place| place.row.reference.take())
+        .add_if(nodes.has_reference_names(), REFERENCE, |place| place.row.reference.take())
         .add(TYPE, |place| place.row.type_name)
         .table(nodes.len(), 0, |at| nodes.get(at))
 }
@@ -106,7 +106,7 @@ impl Present for Breakdown<'_> {
 
     fn table(&self, style: &Style) -> Table<'_> {
         let indent = style.is_for_people();
-        let have_names = self.heaps.iter().any(|heap| heap.tree.have_names());
+        let has_reference_names = self.heaps.iter().any(|heap| heap.tree.has_reference_names());
         let rows: Vec<(&BreakdownHeap<'_>, &TreeRow<BreakdownRow<'_>>)> =
             self.heaps.iter().flat_map(|heap| heap.tree.rows().iter().map(move |row| (heap, row))).collect();
         type Row<'r, 'd> = (&'r BreakdownHeap<'d>, &'r TreeRow<BreakdownRow<'d>>);
@@ -122,11 +122,14 @@ impl Present for Breakdown<'_> {
             })
             .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
             .add(KIND, |(_, place)| place.row.kind.name())
-            .add_if(have_names && !indent, REFERENCE, |(_, place)| place.row.reference.as_deref())
+            .add_if(has_reference_names && !indent, REFERENCE, |(_, place)| place.row.reference.as_deref())
             .add(NAME, move |(_, TreeRow { depth, row, .. })| match indent {
-                true => {
-                    Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row, row.name)))
-                }
+                true => Cell::text(format!(
+                    "{:1$}{2}",
+                    "",
+                    2 * (*depth as usize).min(MAX_INDENT),
+                    breakdown_label(row, row.name)
+                )),
                 false => Cell::text(row.name),
             })
             .table(rows.len(), 0, move |at| rows[at])
@@ -171,13 +174,13 @@ fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'
                 hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
             };
             let figures = [size, share].into_iter().chain(count).collect();
-            OutlineRow { figures, name: label(row, &type_words(row.name)) + &rows, ..OutlineRow::default() }
+            OutlineRow { figures, name: breakdown_label(row, &type_words(row.name)) + &rows, ..OutlineRow::default() }
         }),
     }
 }
 
 /// The name, in brackets where it is a type's or stands for types.
-fn label(row: &BreakdownRow<'_>, name: &str) -> String {
+fn breakdown_label(row: &BreakdownRow<'_>, name: &str) -> String {
     let name = if name.is_empty() { "\"\"" } else { name };
     let name = if row.axis == Axis::Type { format!("[{name}]") } else { name.to_string() };
     step_text(row.reference.as_deref(), &name)

@@ -131,13 +131,13 @@ impl AskedDump<'_> {
 
     /// `; did you mean NAME?` where no type matches what is nearly the name of one.
     pub(crate) fn did_you_mean(&self, types: &TypeArgs) -> String {
-        let choice = types.choice().ok().flatten().unwrap_or_default();
+        let choice = types.type_choice().ok().flatten().unwrap_or_default();
         self.dump.graph().map_or(String::new(), |graph| choice.did_you_mean(type_names(graph)))
     }
 
     /// Returns true if a type of the dump is among those that are asked for.
     pub(crate) fn has_type(&self, types: &TypeArgs) -> bool {
-        let choice = types.choice().ok().flatten().unwrap_or_default();
+        let choice = types.type_choice().ok().flatten().unwrap_or_default();
         self.dump.graph().is_some_and(|graph| type_names(graph).any(|name| choice.matches(name)))
     }
 
@@ -181,7 +181,7 @@ impl AskedDump<'_> {
 
     /// Says what an answer of a pipe does not have.
     fn note_missing_values(&self) {
-        if let Err(why @ NoValues::Pipe) = self.dump.values() {
+        if let Err(why @ NoValues::PipeNotKept) = self.dump.values() {
             self.note(&why.to_string());
         }
     }
@@ -193,7 +193,7 @@ impl AskedDump<'_> {
         }
         warn(self.session, self.dump.diagnostics(), self.file);
         if let Content::Objects(graph) = self.dump.content() {
-            note_of_graph(self.session, graph, self.dump.info(), self.file);
+            print_graph_notes(self.session, graph, self.dump.info(), self.file);
         }
     }
 }
@@ -215,9 +215,9 @@ pub(crate) fn ask_each<T: Send>(
         bail!("- stands for standard input, which can be read once");
     }
     input.read.read_options()?;
-    load::excluded_roots(input)?;
+    load::excluded_root_kinds(input)?;
     let ask = |at: usize| {
-        session.progress.at_file(at + 1, files.len());
+        session.progress.set_file_number(at + 1, files.len());
         let (place, name) = (DumpInput::of(&files[at]), files[at].display().to_string());
         let answer = answer(&place, &name).map_err(|error| session.progress.print_error(&error, &place.name()));
         Some((name, answer.ok()?))
@@ -228,7 +228,7 @@ pub(crate) fn ask_each<T: Send>(
 }
 
 /// Notes on an object graph besides its problems.
-pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+pub(crate) fn print_graph_notes(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
     let snapshots = &facts.snapshots;
     if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
         let all = snapshots.len();

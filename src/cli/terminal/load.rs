@@ -41,7 +41,7 @@ impl CommandMemoryLimit {
         let limit = session.memory.get_or_init(|| {
             let limit = match asked_for {
                 Some(bytes) => MemoryLimit::of(bytes),
-                None => free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free),
+                None => free_memory_bytes().map_or_else(MemoryLimit::default, MemoryLimit::of_free_memory),
             };
             let memory = CommandMemoryLimit { limit: limit.clone(), is_asked_for };
             let progress = Arc::clone(&session.progress);
@@ -58,11 +58,11 @@ impl CommandMemoryLimit {
 
     /// A library error in words that name the options.
     pub(crate) fn explain(&self, error: MemoryError) -> Error {
-        anyhow!("{}. `heapdump stats --shallow` takes memory for types alone", self.explain_counting(error))
+        anyhow!("{}. `heapdump stats --shallow` takes memory for types alone", self.explain_error_of_counting(error))
     }
 
     /// The same for types alone.
-    fn explain_counting(&self, error: MemoryError) -> Error {
+    fn explain_error_of_counting(&self, error: MemoryError) -> Error {
         let limit = format_bytes(error.limit_bytes);
         let whose = match self.is_asked_for {
             true => format!("and --max-memory allows {limit}"),
@@ -101,7 +101,7 @@ fn explain_read(error: ReadError) -> Error {
 }
 
 /// Memory that is available without swapping; less in a container. `None` if the system does not report it.
-fn free_bytes() -> Option<u64> {
+fn free_memory_bytes() -> Option<u64> {
     let mut system = System::new();
     system.refresh_memory();
     if system.total_memory() == 0 {
@@ -153,11 +153,11 @@ impl DumpInput {
                 None => options.open_reader(std::io::stdin()),
             },
         };
-        opened.map_err(|error| self.unless_url(memory.explain_open(error))).with_context(|| self.name())
+        opened.map_err(|error| self.explain_if_url(memory.explain_open(error))).with_context(|| self.name())
     }
 
     /// An address in place of a file says more than that there is none of that name.
-    pub(crate) fn unless_url(&self, error: Error) -> Error {
+    pub(crate) fn explain_if_url(&self, error: Error) -> Error {
         match self.path() {
             Some(path) if !path.exists() && is_url(&path.to_string_lossy()) => anyhow!(URL_ADVICE),
             _ => error,
@@ -182,15 +182,15 @@ fn standard_input_again() -> Option<File> {
 }
 
 /// Options to open a dump with the roots that were asked for. `file` is its name where there are several.
-pub(crate) fn dump_options(
+pub(crate) fn open_options_with_roots(
     session: &Session,
     file: Option<&str>,
     args: &InputArgs,
 ) -> Result<(OpenOptions, CommandMemoryLimit)> {
-    let without = excluded_roots(args)?;
+    let excluded_kinds = excluded_root_kinds(args)?;
     let (options, memory) = open_options(session, file, &args.read)?;
     let options = OpenOptions {
-        roots: RootPolicy { without, keep_unreachable: args.keep_unreachable },
+        roots: RootPolicy { excluded_kinds, keep_unreachable: args.keep_unreachable },
         index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
         hides_values: session.hides_values.load(Ordering::Relaxed),
         spool_bytes: args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10),
@@ -208,12 +208,12 @@ pub(crate) fn read_dump(
     args: &InputArgs,
     with_values: bool,
 ) -> Result<(Arc<OpenDump>, CommandMemoryLimit)> {
-    let (mut options, memory) = dump_options(session, file, args)?;
+    let (mut options, memory) = open_options_with_roots(session, file, args)?;
     if !with_values {
         options.spool_bytes = 0;
     }
     let open = |options: &OpenOptions| input.open(options, &memory);
-    let dump = match (&session.kept, input.path()) {
+    let dump = match (&session.kept_dumps, input.path()) {
         (Some(kept), Some(path)) => {
             kept.find_or_open(path, args, options, |options| {
                 let writer = kept.index_writer.filter(|_| options.roots.is_as_dumped());
@@ -252,8 +252,8 @@ pub(crate) fn count_types(
             OpenError::Read(error) if matches!(error.kind(), ReadErrorKind::NoObjects(_)) => {
                 anyhow!("{error}; `heapdump stats` without --shallow shows them")
             }
-            OpenError::Memory(error) => memory.explain_counting(error),
-            error => input.unless_url(memory.explain_open(error)),
+            OpenError::Memory(error) => memory.explain_error_of_counting(error),
+            error => input.explain_if_url(memory.explain_open(error)),
         })
         .with_context(|| input.name())
 }
@@ -272,7 +272,7 @@ pub(crate) fn open_options(
 }
 
 /// Kinds of roots that are left out, as the graph names them.
-pub(crate) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
+pub(crate) fn excluded_root_kinds(input: &InputArgs) -> Result<Vec<String>> {
     let unknown =
         |kind: &String| anyhow!("no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
     let named = |kind: &String| excluded_kind(kind).ok_or_else(|| unknown(kind)).context("--exclude-roots");

@@ -30,10 +30,10 @@ const MIN_BYTES: u64 = 4 << 20;
 /// Bytes that are taken before they are seen: at least so many, and of large limits a share, for those are asked for on
 /// machines of more cores.
 const MIN_UNSEEN_BYTES: u64 = 5 << 20;
-const UNSEEN_PART: u64 = 32;
+const UNSEEN_DIVISOR: u64 = 32;
 /// Of what is left the part that one thread allocates before it looks again, and its bounds.
-const ALLOCATED_PART: u64 = 64;
-const ALLOCATED_BYTES: (u64, u64) = (64 << 10, 64 << 20);
+const UNCHECKED_DIVISOR: u64 = 64;
+const UNCHECKED_BYTES_BOUNDS: (u64, u64) = (64 << 10, 64 << 20);
 /// How long a thread waits at most that would allocate more than there may be: it may have what the end waits for.
 const MAX_WAITS_FOR_END: usize = 100;
 const WAIT_FOR_END: Duration = Duration::from_millis(1);
@@ -43,13 +43,13 @@ static WATCH: OnceLock<MemoryWatch> = OnceLock::new();
 struct MemoryWatch {
     gauge: ProcessMemoryGauge,
     counts_mapped: bool,
-    most_bytes: u64,
+    limit_bytes: u64,
 }
 
 impl MemoryWatch {
     /// Bytes that may still be taken. `None` when there are more than there may be.
     fn left_bytes(&self) -> Option<u64> {
-        self.most_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped).unwrap_or(0))
+        self.limit_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped).unwrap_or(0))
     }
 }
 
@@ -60,8 +60,8 @@ pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     let counts_mapped = limit.counts_mapped;
     let (Some(bytes), Some(gauge)) = (limit.bytes(), ProcessMemoryGauge::open()) else { return };
     let Some(own_bytes) = gauge.resident_bytes(counts_mapped) else { return };
-    let unseen = MIN_UNSEEN_BYTES.max(bytes / UNSEEN_PART);
-    let most_bytes =
+    let unseen = MIN_UNSEEN_BYTES.max(bytes / UNSEEN_DIVISOR);
+    let limit_bytes =
         bytes.saturating_add(bytes / 10 + own_bytes.max(PROGRAM_BYTES) - unseen).max(own_bytes + MIN_BYTES);
     if WATCH.get().is_some() {
         return;
@@ -77,7 +77,7 @@ pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     };
     // Without the thread there are the estimates.
     if std::thread::Builder::new().name("memory".into()).stack_size(STACK_BYTES).spawn(watch).is_ok() {
-        let _ = WATCH.set(MemoryWatch { gauge, counts_mapped, most_bytes });
+        let _ = WATCH.set(MemoryWatch { gauge, counts_mapped, limit_bytes });
     }
 }
 
@@ -126,8 +126,8 @@ fn check_memory() {
     let Some(watch) = WATCH.get() else { return };
     for _ in 0..MAX_WAITS_FOR_END {
         if let Some(left) = watch.left_bytes() {
-            let (least, most) = ALLOCATED_BYTES;
-            return BYTES_UNTIL_CHECK.set((left / ALLOCATED_PART).clamp(least, most) as usize);
+            let (least, most) = UNCHECKED_BYTES_BOUNDS;
+            return BYTES_UNTIL_CHECK.set((left / UNCHECKED_DIVISOR).clamp(least, most) as usize);
         }
         std::thread::sleep(WAIT_FOR_END);
     }

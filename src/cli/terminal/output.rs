@@ -30,7 +30,7 @@ impl OutputArgs {
             format: self.format,
             terminal,
             width: terminal_width(),
-            human: self.human || (!self.bytes && terminal && self.format == Format::Table),
+            human_sizes: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
             color,
             ascii: terminal && !locale_has_unicode(),
@@ -73,11 +73,11 @@ impl TypeArgs {
         is_quiet: bool,
         hint: impl Fn() -> String,
     ) -> CommandOutcome {
-        if !is_empty || !self.is_choice() {
+        if !is_empty || !self.chooses_some() {
             return CommandOutcome::Answered;
         }
         if !is_quiet {
-            session.print_sentence(&format!("no type matches {}{}", self.words(), hint()));
+            session.print_sentence(&format!("no type matches {}{}", self.as_written(), hint()));
         }
         CommandOutcome::NegativeAnswer
     }
@@ -101,13 +101,14 @@ impl ScopeArgs {
         is_quiet: bool,
         hint: impl Fn() -> String,
     ) -> CommandOutcome {
-        if self.filter.words().is_none() {
+        if self.filter.as_written().is_none() {
             return self.types.outcome_with(session, is_empty, is_quiet, hint);
         }
-        let of_type = if self.types.is_choice() { format!(" of {}", self.types.words()) } else { String::new() };
+        let of_type =
+            if self.types.chooses_some() { format!(" of {}", self.types.as_written()) } else { String::new() };
         let outcome = self.filter.outcome(session, &of_type, is_empty, is_quiet);
         if let Some(hint) = Some(hint()).filter(|hint| is_empty && !is_quiet && !hint.is_empty()) {
-            session.print_sentence(&format!("no type matches {}{hint}", self.types.words()));
+            session.print_sentence(&format!("no type matches {}{hint}", self.types.as_written()));
         }
         outcome
     }
@@ -116,7 +117,7 @@ impl ScopeArgs {
 impl WhereArgs {
     /// The outcome of a command that shows what `--where` matches, of objects that words describe.
     pub(crate) fn outcome(&self, session: &Session, of_type: &str, is_empty: bool, is_quiet: bool) -> CommandOutcome {
-        let Some(texts) = self.words().filter(|_| is_empty) else { return CommandOutcome::Answered };
+        let Some(texts) = self.as_written().filter(|_| is_empty) else { return CommandOutcome::Answered };
         if !is_quiet {
             session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
         }

@@ -20,10 +20,10 @@ pub(crate) struct ProgressDisplay {
     line: Mutex<ProgressLine>,
     /// Bytes taken from the file or pipe (packed, if it is packed), and bytes there are; 0 when unknown. Of later phases
     /// steps.
-    bytes: [AtomicU64; 2],
+    done_and_total: [AtomicU64; 2],
     /// Progress is shown some time after this, not some time after the start of each of many small files.
     begun: Instant,
-    has_drawer: Once,
+    drawer_start: Once,
     /// Who is told in place of standard error.
     listener: Option<Arc<dyn Observer>>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct ProgressDisplay {
 struct ProgressLine {
     work: Option<WorkInProgress>,
     /// Number and count of the files, where there are several.
-    file: (usize, usize),
+    file_number_and_count: (usize, usize),
     is_drawn: bool,
 }
 
@@ -60,9 +60,9 @@ impl Default for ProgressDisplay {
     fn default() -> Self {
         ProgressDisplay {
             line: Mutex::default(),
-            bytes: Default::default(),
+            done_and_total: Default::default(),
             begun: Instant::now(),
-            has_drawer: Once::new(),
+            drawer_start: Once::new(),
             listener: None,
         }
     }
@@ -70,7 +70,7 @@ impl Default for ProgressDisplay {
 
 impl ProgressDisplay {
     /// Tells somebody, and draws nothing.
-    pub(crate) fn told_to(listener: Arc<dyn Observer>) -> Arc<Self> {
+    pub(crate) fn for_listener(listener: Arc<dyn Observer>) -> Arc<Self> {
         Arc::new(ProgressDisplay { listener: Some(listener), ..ProgressDisplay::default() })
     }
 
@@ -108,8 +108,8 @@ impl ProgressDisplay {
     }
 
     /// The files are counted, where there are several.
-    pub(crate) fn at_file(&self, number: usize, count: usize) {
-        self.line().file = (number, count);
+    pub(crate) fn set_file_number(&self, number: usize, count: usize) {
+        self.line().file_number_and_count = (number, count);
     }
 
     /// Clears the progress line before output is printed.
@@ -122,7 +122,7 @@ impl ProgressDisplay {
     /// Draws the line from time to time as long as somebody holds the progress.
     fn start_drawer(self: &Arc<Self>) {
         let progress = Arc::downgrade(self);
-        self.has_drawer.call_once(|| {
+        self.drawer_start.call_once(|| {
             std::thread::spawn(move || {
                 while let Some(progress) = progress.upgrade() {
                     progress.draw();
@@ -139,7 +139,7 @@ impl ProgressDisplay {
         if self.begun.elapsed() < FIRST_DRAW_DELAY {
             return;
         }
-        let [done, total] = self.bytes.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
+        let [done, total] = self.done_and_total.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
         // The first phase is the only one with a known end, and goes on after the last byte.
         let (step, bytes) = match phase {
             Phase::Reading if total > 0 && done >= total => ("resolving references".into(), None),
@@ -169,7 +169,7 @@ impl ProgressWatch {
     /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
     fn start(progress: &Arc<ProgressDisplay>, quiet: bool, file: Option<&str>) -> Self {
         let is_shown = !quiet && std::io::stderr().is_terminal();
-        let count = match progress.line().file {
+        let count = match progress.line().file_number_and_count {
             (number, count) if count > 1 => format!("{number}/{count} "),
             _ => String::new(),
         };
@@ -192,8 +192,8 @@ impl Observer for ProgressWatch {
     }
 
     fn bytes_read(&self, done: u64, total: Option<u64>) {
-        self.progress.bytes[0].store(done, Ordering::Relaxed);
-        self.progress.bytes[1].store(total.unwrap_or(0), Ordering::Relaxed);
+        self.progress.done_and_total[0].store(done, Ordering::Relaxed);
+        self.progress.done_and_total[1].store(total.unwrap_or(0), Ordering::Relaxed);
     }
 
     fn steps(&self, done: u64, total: u64) {

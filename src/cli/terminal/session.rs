@@ -18,11 +18,11 @@ pub struct Session {
     pub(crate) indexes: IndexesInUse,
     /// All dumps of a command share one account.
     pub(crate) memory: Arc<OnceLock<MemoryLimit>>,
-    has_threads: Arc<OnceLock<()>>,
-    printed: Mutex<Vec<String>>,
+    threads_are_set: Arc<OnceLock<()>>,
+    printed_notes: Mutex<Vec<String>>,
     dumps: Mutex<Vec<Arc<OpenDump>>>,
     /// Dumps that stay open from one call of a server to the next.
-    pub(crate) kept: Option<Arc<KeptDumps>>,
+    pub(crate) kept_dumps: Option<Arc<KeptDumps>>,
     /// What objects hold besides references is not told.
     pub(crate) hides_values: AtomicBool,
     /// A server's answer, which is not printed.
@@ -43,8 +43,8 @@ impl Session {
         Session {
             progress: Arc::clone(progress),
             memory: Arc::clone(&self.memory),
-            has_threads: Arc::clone(&self.has_threads),
-            kept: Some(Arc::clone(kept)),
+            threads_are_set: Arc::clone(&self.threads_are_set),
+            kept_dumps: Some(Arc::clone(kept)),
             answer: Some(Mutex::default()),
             ..Session::default()
         }
@@ -62,7 +62,7 @@ impl Session {
 
     /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
     pub(crate) fn set_threads(&self, threads: usize) -> Result<()> {
-        match self.has_threads.set(()) {
+        match self.threads_are_set.set(()) {
             Ok(()) => {
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("cannot start threads")
             }
@@ -79,10 +79,10 @@ impl Session {
     pub(crate) fn print_note(&self, what: &str, file: Option<&str>, text: &str) {
         let file = file.map_or(String::new(), |file| format!("{file}: "));
         let line = format!("{what}: {file}{text}");
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        if !(self.indexes.are_ignored() && printed.contains(&line)) {
+        let mut printed_notes = self.printed_notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !(self.indexes.are_ignored() && printed_notes.contains(&line)) {
             self.print_sentence(&line);
-            printed.push(line);
+            printed_notes.push(line);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Target
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     let index = path_of_index(file);
-    explained_target(Target::find_own(&index, &inputs), &index.display().to_string())
+    explained_target(Target::find_without_links(&index, &inputs), &index.display().to_string())
 }
 
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at

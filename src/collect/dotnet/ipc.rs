@@ -152,7 +152,7 @@ impl Address {
     }
 
     /// Ends a session: the request, and a moment for the answer. For a run that gives up: nothing can be said then.
-    pub(super) fn stop(&self, session: u64) {
+    pub(super) fn stop_session(&self, session: u64) {
         const STOP_TIMEOUT: Duration = Duration::from_secs(1);
         let Ok(mut stream) = self.connect(STOP_TIMEOUT) else { return };
         let _ = stream.set_write_timeout(Some(STOP_TIMEOUT));
@@ -179,12 +179,11 @@ impl Port<'_> {
     /// Sends a command over a connection of its own.
     pub(super) fn send(&self, command: (u8, u8), payload: &[u8]) -> Result<UnixStream, Refusal> {
         let mut stream = self.address.connect(CONNECT_TIMEOUT).map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => {
-                Refusal::timeout(self.process.pid, CONNECT_TIMEOUT).hint("its diagnostics socket takes no connection")
-            }
+            io::ErrorKind::TimedOut => Refusal::timeout(self.process.pid, CONNECT_TIMEOUT)
+                .with_hint("its diagnostics socket takes no connection"),
             io::ErrorKind::ConnectionRefused => {
                 let text = format!("process {}: nobody listens behind its diagnostics socket", self.process.pid);
-                Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
+                Refusal::new(RefusalCode::SocketMissing, text).with_hint("only a restart of the process helps")
             }
             _ => self.io_refusal(error),
         })?;
@@ -231,12 +230,14 @@ impl Port<'_> {
             let most = chunk.len().min(count - bytes.len());
             let read = read_some(stream, &mut chunk[..most]).map_err(|error| self.io_refusal(error))?;
             if read == Some(0) {
-                return Err(self.closed_early(bytes.len(), count));
+                return Err(self.closed_early_refusal(bytes.len(), count));
             }
             bytes.extend_from_slice(&chunk[..read.unwrap_or(0)]);
             match wait {
                 Wait::AtMost(limit) if started.elapsed() >= *limit => {
-                    return Err(Refusal::timeout(self.process.pid, *limit).hint("its diagnostics socket is silent"));
+                    return Err(
+                        Refusal::timeout(self.process.pid, *limit).with_hint("its diagnostics socket is silent")
+                    );
                 }
                 Wait::AtMost(_) => {}
                 Wait::WhileWorking(watch) => watch.tick(read.is_some())?,
@@ -246,7 +247,7 @@ impl Port<'_> {
     }
 
     /// The other side has closed in the middle.
-    fn closed_early(&self, read: usize, count: usize) -> Refusal {
+    fn closed_early_refusal(&self, read: usize, count: usize) -> Refusal {
         let pid = self.process.pid;
         if self.process.is_dying() {
             return Refusal::target_died(pid);

@@ -45,7 +45,7 @@ pub(super) fn find_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal>
         // Another user's is none: anybody may make a file of this name.
         Ok(socket) => Ok(Some(socket).filter(|socket| is_socket_of(process, socket))),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
-        Err(error) => Err(process.not_readable(io::Error::from(error))),
+        Err(error) => Err(process.unreadable_refusal(io::Error::from(error))),
     }
 }
 
@@ -64,14 +64,14 @@ pub(super) fn is_switched_off(process: &Process) -> bool {
         .any(|name| environment.get(*name).is_some_and(|value| value.trim_start_matches('0').is_empty()))
 }
 
-fn no_socket(process: &Process) -> Refusal {
+fn no_socket_refusal(process: &Process) -> Refusal {
     let pid = process.pid;
     if is_switched_off(process) {
         let text = format!("process {pid}: .NET's diagnostics are switched off (DOTNET_EnableDiagnostics=0)");
-        return Refusal::new(RefusalCode::DiagnosticsDisabled, text).hint("only a restart without it helps");
+        return Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint("only a restart without it helps");
     }
     let text = format!("process {pid}: its diagnostics socket is gone from its temporary folder (cleaned up?)");
-    Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
+    Refusal::new(RefusalCode::SocketMissing, text).with_hint("only a restart of the process helps")
 }
 
 /// Version that the runtime gives, asked in the newest way that it knows. Versions before 5 know none.
@@ -108,7 +108,7 @@ pub(super) fn version_by_path(process: &Process) -> Option<String> {
 }
 
 /// Version that the runtime gives, for lists; nothing of one that has no socket.
-pub(super) fn probe(process: &Process, limit: Duration) -> Result<Option<Option<String>>, Refusal> {
+pub(super) fn probe_version(process: &Process, limit: Duration) -> Result<Option<Option<String>>, Refusal> {
     Ok(port_of(process)?.map(|port| version(&port, limit).ok().flatten()))
 }
 
@@ -120,7 +120,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let options = request.options;
     let port = match &options.socket {
         Some(path) => Port { process, address: Address::Path(path.clone()) },
-        None => port_of(process)?.ok_or_else(|| no_socket(process))?,
+        None => port_of(process)?.ok_or_else(|| no_socket_refusal(process))?,
     };
     let limit = options.timeout.unwrap_or(super::watch::LONGEST_SILENCE);
     let version = version(&port, limit)?.or_else(|| version_by_path(process)).unwrap_or_else(|| "3.1".into());
@@ -130,7 +130,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         return Err(Refusal::new(RefusalCode::TooOld, text));
     }
     let rss = process.rss_bytes();
-    let (buffer, no_memory) = buffer_bytes(process.pid, free_memory(process), rss, options.buffer);
+    let (buffer, no_memory) = buffer_bytes(process.pid, free_memory(process), rss, options.max_buffer_bytes);
     let risk = no_memory.or_else(|| request.check_space(rss));
     let plan = plan(process, &version, rss, risk);
     let pause = plan.pause;
@@ -158,7 +158,7 @@ fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u
 
 fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Plan {
     let gib = rss as f64 / f64::from(1 << 30);
-    let pause = Plan::rounded(PAUSE_PER_GIB.mul_f64(gib));
+    let pause = Plan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         ".NET {version}, process {} ({}), {}: all its threads stop while the heap is written: about {}, and it needs up to \
          {} more meanwhile",

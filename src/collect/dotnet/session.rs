@@ -41,7 +41,7 @@ pub(super) struct SessionOptions {
 }
 
 /// Commands that begin a session, the newest first: what stands between the format and the providers.
-fn commands(names: bool) -> [(u8, Vec<u8>); 2] {
+fn session_commands(names: bool) -> [(u8, Vec<u8>); 2] {
     let rundown = if names { RUNDOWN_KEYWORDS } else { 0 };
     [
         // CollectTracing4: keywords of the rundown, no stacks.
@@ -63,7 +63,7 @@ fn begin_session(
         [&HEAP_KEYWORDS.to_le_bytes()[..], &VERBOSE_LEVEL.to_le_bytes(), &encode_text(PROVIDER), &encode_text("")]
             .concat();
     let mut last = IpcError::Refused(UNKNOWN_COMMAND);
-    for (command, middle) in commands(options.includes_names) {
+    for (command, middle) in session_commands(options.includes_names) {
         let payload =
             [&buffer.to_le_bytes()[..], &NETTRACE_FORMAT.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider]
                 .concat();
@@ -93,7 +93,7 @@ pub(super) fn run_session(
     let number = SessionId::default();
     let (address, shared) = (port.address.try_clone(), number.clone());
     let address = address.map_err(|error| Refusal::system("socket", error))?;
-    let stop = AtEnd::new(move || shared.wait().into_iter().for_each(|id| address.stop(id)));
+    let stop = AtEnd::new(move || shared.wait().into_iter().for_each(|id| address.stop_session(id)));
     let stop = stop.map_err(|error| Refusal::system("signals", error))?;
     let begun = begin_session(port, options, &mut watch);
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
@@ -127,7 +127,7 @@ pub(super) fn run_session(
     collected.problems =
         problems.map(|(code, severity, count, _)| CollectProblem { code, count, first_at: None, severity }).collect();
     (collected.objects, collected.lost_events) = (Some(follower.objects), follower.lost_events);
-    collected.note(&watch, follower.collection_duration());
+    collected.note_figures(&watch, follower.collection_duration());
     Ok((file, incomplete))
 }
 
@@ -147,12 +147,12 @@ fn check_collection(
         let (lost, came) = (count_of(follower.lost_events, "events"), format_count(follower.objects));
         let buffer = format_bytes(options.rss_bytes.max(options.buffer_mib << 20).saturating_mul(2)).replace(' ', "");
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
-        return Ok(Err(refusal.hint(format!("--buffer {buffer} would hold all"))));
+        return Ok(Err(refusal.with_hint(format!("--buffer {buffer} would hold all"))));
     }
     if follower.is_complete && follower.collection_duration().is_some() && follower.missing_types() > 0 {
         let types = count_of(follower.missing_types(), "types");
         let refusal = incomplete(format!("{types} of objects have no names in it: another session was open"));
-        return Ok(Err(refusal.hint("another tool's, or of a run that was killed: ask again, that is gone now")));
+        return Ok(Err(refusal.with_hint("another tool's, or of a run that was killed: ask again, that is gone now")));
     }
     if follower.is_complete && follower.collection_duration().is_some() {
         return Ok(match follower.unreadable_places {
@@ -232,7 +232,7 @@ impl TraceCopy<'_, '_> {
                     if self.follower.collection_duration().is_some() || gives_up {
                         self.stop_request = Some((self.port.send_stop(self.session_id)?, now));
                     } else if self.follower.objects == 0 && now - self.begun_at >= self.first_object_timeout {
-                        return Err(self.no_collection());
+                        return Err(self.no_collection_refusal());
                     }
                     self.watch.tick(is_bulk_new)?;
                 }
@@ -243,8 +243,8 @@ impl TraceCopy<'_, '_> {
         }
     }
 
-    fn no_collection(&self) -> Refusal {
+    fn no_collection_refusal(&self) -> Refusal {
         Refusal::timeout(self.port.process.pid, self.first_object_timeout)
-            .hint("it took the request, and its heap did not come")
+            .with_hint("it took the request, and its heap did not come")
     }
 }

@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::perfdata::PerfData;
-use crate::collect::Runtime;
+use crate::collect::TargetRuntime;
 use crate::collect::detect::check_runtime;
 use crate::collect::ports::connect_to_socket;
 use crate::collect::private_folder::{
-    open_directory_of, open_in_root, path_of, place_attach_file, remove_old_attach_file,
+    open_in_root, open_working_folder, path_of, place_attach_file, remove_old_attach_file,
 };
-use crate::collect::process::{Process, read_proc, user_name};
+use crate::collect::process::{Process, read_proc_file, user_name};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::watch::CONNECT_TIMEOUT;
 
@@ -43,25 +43,25 @@ pub(super) fn connect(
     if let Some(path) = socket {
         return connect_to(process, path, &path.display().to_string());
     }
-    if data.is_some_and(PerfData::is_attach_off) {
+    if data.is_some_and(PerfData::is_attach_disabled) {
         let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
-        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).hint("only a restart without it helps"));
+        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint("only a restart without it helps"));
     }
     let name = attach_file_name(process);
-    for folder in [open_directory_of(process), open_tmp(process)].into_iter().flatten() {
+    for folder in [open_working_folder(process), open_tmp(process)].into_iter().flatten() {
         remove_old_attach_file(process, &folder, &name);
     }
     if let Some(stream) = open_socket(process)? {
         return Ok(stream);
     }
     if !process.state()?.catches(Signal::QUIT) {
-        return Err(process.not_caught("SIGQUIT"));
+        return Err(process.not_caught_refusal("SIGQUIT"));
     }
-    check_runtime(process, Runtime::Hotspot)?;
-    if data.is_some_and(|data| !reopens_socket(data)) && is_listening(process) {
+    check_runtime(process, TargetRuntime::Hotspot)?;
+    if data.is_some_and(|data| !reopens_lost_socket(data)) && is_listening(process) {
         let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);
         return Err(Refusal::new(RefusalCode::SocketMissing, text)
-            .hint("this version of Java opens it once only: nothing but a restart helps"));
+            .with_hint("this version of Java opens it once only: nothing but a restart helps"));
     }
     wake_and_connect(process, patience)
 }
@@ -90,7 +90,7 @@ fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
 fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<UnixStream, Refusal> {
     connect_to_socket(path, CONNECT_TIMEOUT).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => {
-            Refusal::timeout(process.pid, CONNECT_TIMEOUT).hint("its attach socket takes no connection")
+            Refusal::timeout(process.pid, CONNECT_TIMEOUT).with_hint("its attach socket takes no connection")
         }
         io::ErrorKind::ConnectionRefused => {
             let text = format!("process {}: nobody listens behind {name}", process.pid);
@@ -107,7 +107,7 @@ pub(crate) fn has_socket(process: &Process) -> bool {
 }
 
 /// Java 14, and 11 from 11.0.13, open the socket anew when its file is gone.
-fn reopens_socket(data: &PerfData) -> bool {
+fn reopens_lost_socket(data: &PerfData) -> bool {
     let update =
         data.version().and_then(|version| version.strip_prefix("11.0.")?.split(['.', '+', '_']).next()?.parse().ok());
     match data.java_version() {
@@ -119,7 +119,7 @@ fn reopens_socket(data: &PerfData) -> bool {
 
 /// Does the process listen, though the file may be gone?
 fn is_listening(process: &Process) -> bool {
-    let table = read_proc(process.pid, "net/unix").unwrap_or_default();
+    let table = read_proc_file(process.pid, "net/unix").unwrap_or_default();
     let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     // The name that it was bound to; then it is renamed.
     let first = format!("{path}.tmp");
@@ -139,7 +139,7 @@ fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
 /// Takes a socket away that an ended process of this number, of another user, has left behind: nobody listens there,
 /// and in /tmp the JVM cannot remove it itself. What is its own user's it replaces. Error: `socket-missing` where it is
 /// in the way and cannot be taken away.
-fn clear_the_way(process: &Process) -> Result<(), Refusal> {
+fn remove_dead_socket(process: &Process) -> Result<(), Refusal> {
     let name = format!(".java_pid{}", process.namespace_pid);
     let Ok(folder) = open_tmp(process) else { return Ok(()) };
     let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
@@ -152,20 +152,20 @@ fn clear_the_way(process: &Process) -> Result<(), Refusal> {
     }
     let owner = user_name(facts.st_uid);
     let text = format!("process {}: /tmp/{name} of {owner} is in the way of its diagnostics socket", process.pid);
-    Err(Refusal::new(RefusalCode::SocketMissing, text).hint("an ended process has left it behind: remove it"))
+    Err(Refusal::new(RefusalCode::SocketMissing, text).with_hint("an ended process has left it behind: remove it"))
 }
 
 /// A file of a certain name and a signal make a JVM open its socket. Without the file the signal would make it print its
 /// threads; without a handler it would end.
 fn wake_and_connect(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
     let name = attach_file_name(process);
-    clear_the_way(process)?;
+    remove_dead_socket(process)?;
     let waited_for = AttachFileInUse::default();
-    let mark = open_directory_of(process)
+    let mark = open_working_folder(process)
         .and_then(|folder| place_attach_file(process, &folder, &name, waited_for.wait(process)))
         .or_else(|_| place_attach_file(process, &open_tmp(process)?, &name, waited_for.wait(process)))
         .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
-    mark.before(|| {
+    mark.run_unless_ending(|| {
         process.wake(Signal::QUIT, "SIGQUIT")?;
         waited_for.set(true);
         Ok(())
@@ -215,7 +215,7 @@ fn wait_for_socket(process: &Process, patience: Duration) -> Result<UnixStream, 
             return Err(Refusal::target_died(process.pid));
         }
         if asked.elapsed() >= patience {
-            return Err(Refusal::timeout(process.pid, patience).hint("its attach socket did not come"));
+            return Err(Refusal::timeout(process.pid, patience).with_hint("its attach socket did not come"));
         }
         pause = (pause * 3 / 2).min(Duration::from_millis(300));
     }
@@ -302,11 +302,11 @@ type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
 pub(super) const MEMORY_FOLDER: &str = "/dev/shm";
 
 /// Folders for a file that a JVM writes for us, tried in this order.
-pub(super) fn places() -> [(&'static str, OpenFolder); 3] {
+pub(super) fn candidate_folders() -> [(&'static str, OpenFolder); 3] {
     const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
     [
         ("/tmp", open_tmp),
-        ("", open_directory_of),
+        ("", open_working_folder),
         (MEMORY_FOLDER, |process| open_in_root(process, MEMORY_FOLDER, FOLDER_FLAGS)),
     ]
 }
@@ -323,11 +323,12 @@ pub(super) fn shared_folder(process: &Process, folder: Option<&Path>) -> Option<
             process.uid == 0 || facts.mode() & bit != 0
         })
     };
-    Some(folder).filter(|folder| folder.to_str().is_some_and(is_plain) && folder.ancestors().all(may_enter))
+    Some(folder)
+        .filter(|folder| folder.to_str().is_some_and(has_no_blanks_or_quotes) && folder.ancestors().all(may_enter))
 }
 
 /// Blanks and quotes would be taken apart.
-fn is_plain(path: &str) -> bool {
+fn has_no_blanks_or_quotes(path: &str) -> bool {
     path.len() < 900 && !path.contains([' ', '"', '\'', '\t', '\n', ','])
 }
 

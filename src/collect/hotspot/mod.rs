@@ -42,14 +42,14 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     if let Some(old) = major.filter(|&major| major < 8) {
         let text = format!("Java {old}: too old: no heap snapshot over its diagnostics");
         let hint = format!("its own JDK's jmap may do: jmap -dump:live,format=b,file=FILE {}", process.pid);
-        return Err(Refusal::new(RefusalCode::TooOld, text).hint(hint));
+        return Err(Refusal::new(RefusalCode::TooOld, text).with_hint(hint));
     }
     let rss = process.rss_bytes();
     let heap = data.and_then(PerfData::heap_bytes).map_or(rss, |heap| heap.min(rss));
     let expected = heap / 100 * DUMP_PER_HEAP_PERCENT;
     request.announce(plan(process, data, rss, heap, request.check_space(expected)))?;
     let attach =
-        || attach_as(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
+        || attach_as_owner(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
     let mut way =
         if major.is_some_and(|major| major < FIRST_VERSION_WITH_OVERWRITE) { Channel::File } else { Channel::Fifo };
     let Request { mut file, observer, .. } = request;
@@ -57,9 +57,9 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         let stream = attach()?;
         let watch = Watch::new(Some(process), options.timeout, &mut *observer);
         let folder = file.folder();
-        let (own, is_forced) = (folder.as_deref(), options.yes);
+        let (own, is_forced) = (folder.as_deref(), options.accept_risk);
         let request = RequestOptions {
-            includes_unreachable: options.all,
+            includes_unreachable: options.include_unreachable,
             java_version: major,
             output_folder: own,
             expected_bytes: expected,
@@ -73,7 +73,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         file = pump.finish()?;
         match answer {
             DumpAnswer::Created(pause) => {
-                collected.note(&watch, Some(pause));
+                collected.note_figures(&watch, Some(pause));
                 return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
@@ -99,7 +99,7 @@ fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: O
     let command = data.and_then(PerfData::command).unwrap_or(&process.name);
     let name = command.split_whitespace().next().unwrap_or_default();
     let gib = heap as f64 / f64::from(1 << 30);
-    let pause = Plan::rounded(PAUSE_PER_GIB.mul_f64(gib));
+    let pause = Plan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         "Java{version}, process {} ({name}), {}: all its threads stop while the heap is written: about {}",
         process.pid,
@@ -110,7 +110,7 @@ fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: O
 }
 
 /// Connects, to Java 8 as the process's own user: it takes root's word from version 9 on.
-fn attach_as(
+fn attach_as_owner(
     process: &Process,
     data: Option<&PerfData>,
     major: Option<u32>,
@@ -138,7 +138,7 @@ fn attach_as(
 /// Reads counters of a JVM, a reply of its attach socket, and the records of a dump, for fuzzing.
 pub fn read_answer(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
-        let _ = (data.version(), data.java_version(), data.command(), data.heap_bytes(), data.is_attach_off());
+        let _ = (data.version(), data.java_version(), data.command(), data.heap_bytes(), data.is_attach_disabled());
     }
     if let Ok((_, text)) = attach::Reply::of(bytes).parse(0) {
         let _ = attach::parse_dump_report(&text);

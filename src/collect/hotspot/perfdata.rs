@@ -121,7 +121,7 @@ impl PerfData {
         self.text(COMMAND)
     }
 
-    pub(crate) fn is_attach_off(&self) -> bool {
+    pub(crate) fn is_attach_disabled(&self) -> bool {
         self.text(CAPABILITIES).is_some_and(|letters| letters.starts_with('0'))
     }
 
@@ -205,7 +205,7 @@ mod tests {
                 (data.version(), data.java_version(), data.heap_bytes()),
                 (Some("1.8.0_402"), Some(8), Some(1030))
             );
-            assert!(data.is_attach_off() && data.command().is_none());
+            assert!(data.is_attach_disabled() && data.command().is_none());
         }
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").heap_bytes(), None);

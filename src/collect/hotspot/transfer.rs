@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::attach::{DumpReport, MEMORY_FOLDER, Reply, parse_dump_report, places, send_command, shared_folder};
+use super::attach::{
+    DumpReport, MEMORY_FOLDER, Reply, candidate_folders, parse_dump_report, send_command, shared_folder,
+};
 use super::hprof_check::HprofCheck;
 use crate::collect::dump_file::check_space;
 use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
@@ -272,7 +274,9 @@ impl<'a> Transfer<'a> {
             progressed = false;
             // It opens the FIFO before the heap is looked at.
             if !has_begun && asked.elapsed() >= limit {
-                return Err(Refusal::timeout(self.process.pid, limit).hint("it took the request and did not begin"));
+                return Err(
+                    Refusal::timeout(self.process.pid, limit).with_hint("it took the request and did not begin")
+                );
             }
         }
     }
@@ -313,7 +317,7 @@ impl<'a> Transfer<'a> {
         let pid = self.process.pid;
         if text.contains("No space left on device") {
             let text = format!("process {pid}: disk full: {line}");
-            return Refusal::new(RefusalCode::NoSpace, text).hint("it writes to its own /tmp: make room there");
+            return Refusal::new(RefusalCode::NoSpace, text).with_hint("it writes to its own /tmp: make room there");
         }
         Refusal::new(RefusalCode::RefusedByTarget, format!("process {pid} says: {line}"))
     }
@@ -321,7 +325,7 @@ impl<'a> Transfer<'a> {
 
 /// Removes folders of runs at this process that were killed: a JVM may wait in one, and would take no request.
 fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
-    for (_, open) in places() {
+    for (_, open) in candidate_folders() {
         if let Ok(parent) = open(process) {
             remove_leftovers(process, parent);
         }
@@ -340,7 +344,7 @@ fn folder_for(process: &Process, channel: Channel, options: &RequestOptions<'_>)
         // The copy goes there too.
         Some(folder_in(process, parent, path.to_str()?, if channel == Channel::File { 2 } else { 1 }, channel, options))
     };
-    let in_places = places().into_iter().map(|(place, open)| {
+    let in_places = candidate_folders().into_iter().map(|(place, open)| {
         // A file in memory would be another heap.
         let has_file = channel == Channel::File || options.has_segments();
         if place == MEMORY_FOLDER && has_file {
@@ -374,8 +378,9 @@ fn folder_in(
 ) -> Result<PrivateFolder, Refusal> {
     if (channel == Channel::File || options.has_segments()) && !options.ignores_free_space {
         let name = format!("{place} of process {}", process.pid);
-        check_space(&parent, options.expected_bytes.saturating_mul(dumps), &name)
-            .map_err(|refusal| refusal.hint("it writes there itself: make room, or go on all the same with --yes"))?;
+        check_space(&parent, options.expected_bytes.saturating_mul(dumps), &name).map_err(|refusal| {
+            refusal.with_hint("it writes there itself: make room, or go on all the same with --yes")
+        })?;
     }
     PrivateFolder::create(process, parent, place)
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::protocol::{TargetInfo, VersionInfo};
-use crate::collect::Runtime;
+use crate::collect::TargetRuntime;
 use crate::collect::ports::connect;
 use crate::collect::process::Process;
 use crate::collect::refusal::Refusal;
@@ -105,7 +105,7 @@ pub(super) const GET_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(in crate::collect) struct Inspector {
     pub(in crate::collect) address: SocketAddr,
-    pub(super) runtime: Runtime,
+    pub(super) runtime: TargetRuntime,
     /// `v20.20.2` of `node.js/v20.20.2`.
     pub(in crate::collect) version: String,
 }
@@ -122,7 +122,7 @@ pub(super) fn inspector_at(
     let foreign = |_| Refusal::protocol(&peer, "the inspector's protocol", &body);
     let info: VersionInfo = serde_json::from_slice(&body).map_err(foreign)?;
     let (name, version) = info.browser.rsplit_once('/').unwrap_or(("", &info.browser));
-    let runtime = if name == "node.js" { Runtime::Node } else { Runtime::Chromium };
+    let runtime = if name == "node.js" { TargetRuntime::Node } else { TargetRuntime::Chromium };
     Ok(Inspector { address, runtime, version: version.to_string() })
 }
 
@@ -133,7 +133,7 @@ pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<
 }
 
 /// Options of Node.js: its words, and the options of its environment.
-pub(super) fn options_of(process: &Process) -> Vec<String> {
+pub(super) fn node_options_of(process: &Process) -> Vec<String> {
     let mut words = process.arguments();
     let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
     words.extend(options.split_whitespace().map(String::from));

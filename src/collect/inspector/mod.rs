@@ -18,17 +18,17 @@ use rustix::fs::OFlags;
 use serde_json::json;
 
 use super::ports::{connect, listening_addresses};
-use super::private_folder::{open_below, open_directory_of, open_in_root};
+use super::private_folder::{open_below, open_in_root, open_working_folder};
 use super::process::{Process, free_memory};
 use super::pump::{Pump, SMALL_SLACK_BYTES};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{Dumped, Request};
 use super::watch::{LONGEST_SILENCE, Watch};
-use super::{Collected, Plan, Runtime};
+use super::{Collected, Plan, TargetRuntime};
 use crate::sort;
 use crate::units::format_bytes;
 pub(super) use http::Inspector;
-use http::{DEFAULT_PORT, GET_TIMEOUT, inspector_at, options_of, targets};
+use http::{DEFAULT_PORT, GET_TIMEOUT, inspector_at, node_options_of, targets};
 use protocol::{Message, SurrogateJoiner, TargetInfo, request};
 use snapshot_check::SnapshotCheck;
 use websocket::{Received, WebFrame, WebFrames, WebSocket};
@@ -42,17 +42,17 @@ const SNAPSHOT_MEMORY_BASE_BYTES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
 const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 
-const ENABLE_ID: u64 = 1;
-const SNAPSHOT_ID: u64 = 2;
+const ENABLE_REQUEST_ID: u64 = 1;
+const SNAPSHOT_REQUEST_ID: u64 = 2;
 /// For the last words of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
-const DISABLE_ID: u64 = 3;
-const USAGE_ID: u64 = 4;
+const DISABLE_REQUEST_ID: u64 = 3;
+const USAGE_REQUEST_ID: u64 = 4;
 
 /// Ports that the command line and the environment name, and the usual one.
-pub(super) fn named_ports(process: &Process) -> Vec<u16> {
+pub(super) fn configured_ports(process: &Process) -> Vec<u16> {
     const PORT_OPTIONS: [&str; 3] = ["--inspect", "--debug-port", "--remote-debugging-port"];
-    let words = options_of(process);
+    let words = node_options_of(process);
     let is_option = |word: &str| PORT_OPTIONS.iter().any(|option| word.starts_with(option));
     let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
     let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
@@ -61,8 +61,8 @@ pub(super) fn named_ports(process: &Process) -> Vec<u16> {
 
 /// The inspector of a process, if it has one open: of the ports that it listens on, those that are named first. `all` asks
 /// the others too: a server of another kind sees one GET.
-pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
-    let named = named_ports(process);
+pub(super) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> {
+    let named = configured_ports(process);
     let mut addresses = listening_addresses(process);
     let has_profile = profile_port(process);
     let is_named = |address: &SocketAddr| {
@@ -83,7 +83,7 @@ fn profile_port(process: &Process) -> Option<u16> {
     let (path, flags) = (format!("{folder}/DevToolsActivePort"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
     let file = match folder.starts_with('/') {
         true => open_in_root(process, &path, flags),
-        false => open_below(&open_directory_of(process).ok()?, &path, flags),
+        false => open_below(&open_working_folder(process).ok()?, &path, flags),
     };
     let file = File::from(file.ok()?);
     let mut text = String::new();
@@ -93,7 +93,7 @@ fn profile_port(process: &Process) -> Option<u16> {
 }
 
 /// Kind, title and address of what is behind an inspector.
-pub(super) fn list(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
+pub(super) fn list_targets(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
     let (addresses, _) = parse_url(url)?;
     let targets = first_answer_of(&addresses, |address| targets(None, address))?;
     Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
@@ -136,12 +136,12 @@ fn choose_target(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetIn
         targets.iter().enumerate().filter(|(at, target)| matches(*at, target)).map(|(_, target)| target).collect();
     match found[..] {
         _ if targets.is_empty() => Err(none("the inspector lists no page or worker".into())),
-        [] => Err(none("the inspector lists no such page or worker".into()).hint(listed())),
+        [] => Err(none("the inspector lists no such page or worker".into()).with_hint(listed())),
         [only] if only.web_socket_debugger_url.is_empty() => {
             Err(none(format!("another program is at \"{}\": its developer tools?", only.title)))
         }
         [only] => Ok(only.clone()),
-        _ => Err(none(format!("the inspector lists {} pages and workers", found.len())).hint(listed())),
+        _ => Err(none(format!("the inspector lists {} pages and workers", found.len())).with_hint(listed())),
     }
 }
 
@@ -160,7 +160,7 @@ fn parse_url(url: &str) -> Result<(Vec<SocketAddr>, Option<String>), Refusal> {
 
 pub(super) fn dump(
     process: Option<&Process>,
-    runtime: Runtime,
+    runtime: TargetRuntime,
     mut request: Request<'_>,
     collected: &mut Collected,
 ) -> Result<Dumped, Refusal> {
@@ -181,10 +181,10 @@ pub(super) fn dump(
             (address, path)
         }
         (None, Some(process)) => {
-            let inspector = match find(process, true) {
+            let inspector = match find_inspector(process, true) {
                 Some(inspector) => inspector,
                 None => {
-                    if runtime == Runtime::Node {
+                    if runtime == TargetRuntime::Node {
                         request.announce(plan(process, "", None, &request))?;
                     }
                     let (inspector, closing) = signal::open(process, runtime, options.open_inspector, limit)?;
@@ -211,17 +211,17 @@ pub(super) fn dump(
         return Err(Refusal::new(RefusalCode::TooOld, text));
     }
     // A page's memory and CPU time are those of a process of its own, which cannot be told.
-    let watched = process.filter(|_| runtime == Runtime::Node);
+    let watched = process.filter(|_| runtime == TargetRuntime::Node);
     // An inspector that is just being closed for a signal is left alone.
-    crate::files::give_way_to_signals();
+    crate::files::wait_if_signalled();
     let stream = connect(process, address)?;
     let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
-    crate::files::give_way_to_signals();
+    crate::files::wait_if_signalled();
     if opened.is_none() {
         let heap = heap_bytes(&mut socket)?;
         request.announce(match watched {
             Some(process) => plan(process, &version, heap, &request),
-            None => plan_of_page(&address.to_string(), collected, heap, &request),
+            None => plan_without_process(&address.to_string(), collected, heap, &request),
         })?;
     }
     let Request { file, observer, .. } = request;
@@ -235,10 +235,10 @@ pub(super) fn dump(
     Ok(dumped)
 }
 
-fn is_too_old(version: &str, runtime: Runtime) -> bool {
+fn is_too_old(version: &str, runtime: TargetRuntime) -> bool {
     const FIRST_SUPPORTED_VERSION: u32 = 8;
     let major = version.strip_prefix('v').and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    runtime == Runtime::Node && major.is_some_and(|major| major < FIRST_SUPPORTED_VERSION)
+    runtime == TargetRuntime::Node && major.is_some_and(|major| major < FIRST_SUPPORTED_VERSION)
 }
 
 /// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
@@ -264,8 +264,8 @@ fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'
 }
 
 /// The same of what is behind an address.
-fn plan_of_page(peer: &str, collected: &Collected, heap: Option<u64>, request: &Request<'_>) -> Plan {
-    let runtime = collected.runtime.map_or("inspector", Runtime::name);
+fn plan_without_process(peer: &str, collected: &Collected, heap: Option<u64>, request: &Request<'_>) -> Plan {
+    let runtime = collected.runtime.map_or("inspector", TargetRuntime::name);
     let version = collected.runtime_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
     let (pause, cost) = match heap {
         Some(heap) => {
@@ -284,19 +284,19 @@ fn snapshot_memory_bytes(heap: u64) -> u64 {
 }
 
 fn expected_pause(heap: u64) -> Duration {
-    Plan::rounded(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
+    Plan::rounded_pause(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
 }
 
 /// Bytes of a heap in use, where the inspector tells. It needs no pause.
 fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
-    socket.send(&request(USAGE_ID, "Runtime.getHeapUsage", json!({})))?;
+    socket.send(&request(USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
     let asked = Instant::now();
     while asked.elapsed() < GET_TIMEOUT {
         match socket.receive()? {
             Received::Message(text) => {
                 // What else is wrong with it is said later.
                 let message: Message = serde_json::from_slice(&text).unwrap_or_default();
-                if message.id == Some(USAGE_ID) {
+                if message.id == Some(USAGE_REQUEST_ID) {
                     return Ok(message.result.map(|usage| usage.used_size as u64).filter(|&bytes| bytes > 0));
                 }
             }
@@ -319,11 +319,11 @@ struct SnapshotTransfer<'w> {
 
 impl SnapshotTransfer<'_> {
     fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
-        self.socket.send(&request(ENABLE_ID, "HeapProfiler.enable", json!({})))?;
+        self.socket.send(&request(ENABLE_REQUEST_ID, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
         let options = json!({ "reportProgress": false, "captureNumericValue": true });
-        self.socket.send(&request(SNAPSHOT_ID, "HeapProfiler.takeHeapSnapshot", options))?;
+        self.socket.send(&request(SNAPSHOT_REQUEST_ID, "HeapProfiler.takeHeapSnapshot", options))?;
         let mut progressed = false;
         loop {
             match self.socket.receive()? {
@@ -342,7 +342,7 @@ impl SnapshotTransfer<'_> {
                         self.watch.check_answer(asked)?;
                     }
                 }
-                Received::Closed => return Err(self.closed()),
+                Received::Closed => return Err(self.closed_refusal()),
             }
         }
         let pause = asked.elapsed();
@@ -357,18 +357,18 @@ impl SnapshotTransfer<'_> {
         self.socket.close();
         let file = self.pump.finish()?;
         collected.objects = Some(objects);
-        collected.note(&self.watch, Some(pause));
+        collected.note_figures(&self.watch, Some(pause));
         Ok((file, None))
     }
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
     fn disable_profiler(&mut self) {
         let until = Instant::now() + CLOSE_TIMEOUT;
-        let mut is_open = self.socket.send(&request(DISABLE_ID, "HeapProfiler.disable", json!({}))).is_ok();
+        let mut is_open = self.socket.send(&request(DISABLE_REQUEST_ID, "HeapProfiler.disable", json!({}))).is_ok();
         while is_open && Instant::now() < until {
             is_open = match self.socket.receive() {
                 Ok(Received::Message(text)) => {
-                    serde_json::from_slice::<Message>(&text).is_ok_and(|message| message.id != Some(DISABLE_ID))
+                    serde_json::from_slice::<Message>(&text).is_ok_and(|message| message.id != Some(DISABLE_REQUEST_ID))
                 }
                 Ok(Received::NothingYet | Received::PartialMessage) => true,
                 Ok(Received::Closed) | Err(_) => false,
@@ -384,12 +384,12 @@ impl SnapshotTransfer<'_> {
             let bytes = self.joiner.join(message.params.chunk.0);
             self.write(&bytes)?;
         }
-        self.is_profiler_enabled |= message.id == Some(ENABLE_ID);
+        self.is_profiler_enabled |= message.id == Some(ENABLE_REQUEST_ID);
         match (message.id, message.error) {
-            (Some(ENABLE_ID | SNAPSHOT_ID), Some(error)) => {
+            (Some(ENABLE_REQUEST_ID | SNAPSHOT_REQUEST_ID), Some(error)) => {
                 Err(Refusal::new(RefusalCode::RefusedByTarget, format!("the inspector says: {}", error.message)))
             }
-            (id, _) => Ok(id == Some(SNAPSHOT_ID)),
+            (id, _) => Ok(id == Some(SNAPSHOT_REQUEST_ID)),
         }
     }
 
@@ -398,7 +398,7 @@ impl SnapshotTransfer<'_> {
         self.pump.write(bytes, &mut self.watch)
     }
 
-    fn closed(&self) -> Refusal {
+    fn closed_refusal(&self) -> Refusal {
         let text = match self.watch.is_dying() {
             true => "the process ended during the dump",
             false => "the inspector closed the connection during the dump",
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn versions_before_8_are_too_old() {
-        assert!(is_too_old("v6.17.1", Runtime::Node) && !is_too_old("v20.20.2", Runtime::Node));
-        assert!(!is_too_old("6.0.0.0", Runtime::Chromium));
+        assert!(is_too_old("v6.17.1", TargetRuntime::Node) && !is_too_old("v20.20.2", TargetRuntime::Node));
+        assert!(!is_too_old("6.0.0.0", TargetRuntime::Chromium));
     }
 }

@@ -31,22 +31,22 @@ pub(super) struct VersionInfo {
 pub(super) struct Message {
     pub(super) id: Option<u64>,
     pub(super) method: Option<String>,
-    pub(super) params: Params,
+    pub(super) params: MessageParams,
     pub(super) error: Option<ErrorInfo>,
-    pub(super) result: Option<Usage>,
+    pub(super) result: Option<HeapUsage>,
 }
 
 /// Answer of `Runtime.getHeapUsage`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Usage {
+pub(super) struct HeapUsage {
     /// Bytes; a number as JavaScript has them.
     pub(super) used_size: f64,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Params {
+pub(super) struct MessageParams {
     pub(super) chunk: SnapshotChunk,
 }
 

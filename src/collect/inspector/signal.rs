@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::http::{DEFAULT_PORT, GET_TIMEOUT, Inspector, inspector_at, options_of, targets};
+use super::http::{DEFAULT_PORT, GET_TIMEOUT, Inspector, inspector_at, node_options_of, targets};
 use super::protocol::request;
 use super::websocket::{Received, WebSocket};
-use crate::collect::Runtime;
+use crate::collect::TargetRuntime;
 use crate::collect::detect::check_runtime;
 use crate::collect::ports::{connect, holder_of_port, in_network_of, listening_addresses};
 use crate::collect::process::Process;
@@ -22,7 +22,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Node.js takes 27 to 112 ms to open one.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-const CLOSE_ID: u64 = 9;
+const CLOSE_REQUEST_ID: u64 = 9;
 /// The only line that is ever run in a process: it closes what we opened, a moment later. Node.js ends with a segmentation
 /// fault now and then when its inspector closes while a client is there: ours has gone by then. The second way is of versions
 /// before 20.16; `require` is there while the line runs, not when the timer does.
@@ -34,34 +34,34 @@ const CLOSING_SCRIPT: &str = "(inspector => void setTimeout(() => inspector.clos
 /// could not be reached, and so not be closed.
 pub(super) fn open(
     process: &Process,
-    runtime: Runtime,
+    runtime: TargetRuntime,
     is_allowed: bool,
     limit: Duration,
 ) -> Result<(Inspector, OpenedInspector), Refusal> {
     let pid = process.pid;
-    if runtime != Runtime::Node {
+    if runtime != TargetRuntime::Node {
         let text = format!("process {pid} has no remote debugging port open");
-        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).hint(
+        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint(
             "start the browser with --remote-debugging-port=0; the process is the browser's, --target says which page",
         ));
     }
-    let port = inspect_port(&options_of(process));
+    let port = inspector_port_of(&node_options_of(process));
     if !process.state()?.catches(Signal::USR1) {
-        return Err(process.not_caught("SIGUSR1"));
+        return Err(process.not_caught_refusal("SIGUSR1"));
     }
-    check_runtime(process, Runtime::Node)?;
+    check_runtime(process, TargetRuntime::Node)?;
     if !is_allowed {
         let text = format!(
             "no inspector is open in process {pid}: --open-inspector opens one on 127.0.0.1:{port} for the time of the dump \
              (every user of this machine can use it meanwhile)"
         );
         return Err(Refusal::new(RefusalCode::NeedsOpenInspector, text)
-            .hint("an application with a handler of its own for SIGUSR1 would run that instead"));
+            .with_hint("an application with a handler of its own for SIGUSR1 would run that instead"));
     }
     if let Some(holder) = holder_of_port(process, port).filter(|_| port != 0) {
         let holder = if holder == 0 { "another process".into() } else { format!("process {holder}") };
         let text = format!("port {port} is used by {holder}");
-        return Err(Refusal::new(RefusalCode::PortTaken, text).hint("nothing was sent"));
+        return Err(Refusal::new(RefusalCode::PortTaken, text).with_hint("nothing was sent"));
     }
     in_network_of(process, || ())?;
     let mut opened = OpenedInspector::new(process)?;
@@ -74,7 +74,7 @@ pub(super) fn open(
             return Err(Refusal::target_died(pid));
         }
         if opened.has_waited(OPENING_TIMEOUT.min(limit)) {
-            return Err(Refusal::timeout(pid, OPENING_TIMEOUT.min(limit)).hint(
+            return Err(Refusal::timeout(pid, OPENING_TIMEOUT.min(limit)).with_hint(
                 "no inspector came: has the application a handler of its own for SIGUSR1? One that comes later stays open: \
                  --list shows it",
             ));
@@ -84,7 +84,7 @@ pub(super) fn open(
 }
 
 /// Port at which the inspector will listen: `--inspect-port=9333`, `--inspect-port 127.0.0.1:9333`.
-fn inspect_port(words: &[String]) -> u16 {
+fn inspector_port_of(words: &[String]) -> u16 {
     let value = |at: usize| {
         let rest = ["--inspect-port", "--debug-port"].iter().find_map(|option| words[at].strip_prefix(option))?;
         if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { rest.strip_prefix('=') }
@@ -137,7 +137,7 @@ impl OpenedInspector {
 
     fn wake(&mut self, process: &Process) -> Result<(), Refusal> {
         let opening = &self.opening;
-        self.closing.before(|| {
+        self.closing.run_unless_ending(|| {
             process.wake(Signal::USR1, "SIGUSR1")?;
             *opening.lock().unwrap_or_else(PoisonError::into_inner) = InspectorOpening::Asked(Instant::now());
             Ok(())
@@ -197,7 +197,7 @@ fn close(process: &Process, address: SocketAddr) {
         return;
     };
     let what = json!({ "expression": CLOSING_SCRIPT, "includeCommandLineAPI": true });
-    if socket.send(&request(CLOSE_ID, "Runtime.evaluate", what)).is_err() {
+    if socket.send(&request(CLOSE_REQUEST_ID, "Runtime.evaluate", what)).is_err() {
         return;
     }
     let asked = Instant::now();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_port_is_what_the_options_say() {
-        let port = |words: &str| inspect_port(&words.split(' ').map(String::from).collect::<Vec<_>>());
+        let port = |words: &str| inspector_port_of(&words.split(' ').map(String::from).collect::<Vec<_>>());
         assert_eq!(port("node app.js"), 9229);
         assert_eq!(port("node --inspect-port=0 app.js"), 0);
         assert_eq!(port("node --inspect-port 127.0.0.1:9333 app.js"), 9333);

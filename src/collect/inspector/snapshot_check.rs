@@ -37,7 +37,7 @@ pub(super) struct SnapshotCheck {
     is_escaped: bool,
     /// The last text at depth 1: a key, or a value that nobody asks for.
     text: Vec<u8>,
-    value: TopLevelValue,
+    current_value: TopLevelValue,
     head: Vec<u8>,
     /// Numbers of the two arrays.
     node_numbers: u64,
@@ -56,7 +56,7 @@ impl SnapshotCheck {
     }
 
     fn take_byte(&mut self, byte: u8) {
-        if self.value == TopLevelValue::Head && self.head.len() < MAX_HEAD_BYTES {
+        if self.current_value == TopLevelValue::Head && self.head.len() < MAX_HEAD_BYTES {
             self.head.push(byte);
         }
         if self.is_in_text {
@@ -83,13 +83,13 @@ impl SnapshotCheck {
             }
             b'{' | b'[' => {
                 if self.depth == 1 {
-                    self.value = match &self.text[..] {
+                    self.current_value = match &self.text[..] {
                         b"snapshot" => TopLevelValue::Head,
                         b"nodes" => TopLevelValue::Nodes,
                         b"edges" => TopLevelValue::Edges,
                         _ => TopLevelValue::Other,
                     };
-                    if self.value == TopLevelValue::Head {
+                    if self.current_value == TopLevelValue::Head {
                         self.head = vec![byte];
                     }
                 }
@@ -100,7 +100,7 @@ impl SnapshotCheck {
                 if self.depth == 2 {
                     // The last number has no comma behind it.
                     self.add_numbers(u64::from(self.last_byte != b'['));
-                    self.value = TopLevelValue::Other;
+                    self.current_value = TopLevelValue::Other;
                 }
                 self.is_broken |= self.depth == 0;
                 self.depth = self.depth.saturating_sub(1);
@@ -112,7 +112,7 @@ impl SnapshotCheck {
     }
 
     fn add_numbers(&mut self, numbers: u64) {
-        match self.value {
+        match self.current_value {
             TopLevelValue::Nodes => self.node_numbers += numbers,
             TopLevelValue::Edges => self.edge_numbers += numbers,
             TopLevelValue::Head | TopLevelValue::Other => {}

@@ -81,7 +81,7 @@ impl WebSocket {
 
     /// Reads what is there, or waits a tick for it. Error: `protocol` for what no server sends.
     pub(super) fn receive(&mut self) -> Result<Received, Refusal> {
-        if let Some(received) = self.frames()? {
+        if let Some(received) = self.next_frame()? {
             return Ok(received);
         }
         let mut chunk = [0u8; CHUNK_BYTES];
@@ -91,16 +91,16 @@ impl WebSocket {
             Some(0) => Ok(Received::Closed),
             Some(count) => {
                 self.frames.feed(&chunk[..count]);
-                Ok(self.frames()?.unwrap_or(Received::PartialMessage))
+                Ok(self.next_frame()?.unwrap_or(Received::PartialMessage))
             }
         }
     }
 
     /// The next whole frame.
-    fn frames(&mut self) -> Result<Option<Received>, Refusal> {
+    fn next_frame(&mut self) -> Result<Option<Received>, Refusal> {
         loop {
             let next = self.frames.next();
-            match next.map_err(|what| self.not_a_websocket(what))? {
+            match next.map_err(|what| self.not_websocket_refusal(what))? {
                 None => return Ok(None),
                 Some(WebFrame::Message(text)) => return Ok(Some(Received::Message(text))),
                 Some(WebFrame::Close) => return Ok(Some(Received::Closed)),
@@ -109,7 +109,7 @@ impl WebSocket {
         }
     }
 
-    fn not_a_websocket(&self, what: &str) -> Refusal {
+    fn not_websocket_refusal(&self, what: &str) -> Refusal {
         Refusal::new(RefusalCode::Protocol, format!("what answers at {} sends {what}, as no inspector does", self.peer))
     }
 }

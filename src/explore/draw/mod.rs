@@ -100,7 +100,7 @@ fn draw_tabs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: P
     let names = if names.is_empty() { "standard input".into() } else { names.join(" > ") };
     let names = pen.escaped(&names);
     let rest = Rect { x: column, width: area.width - column, ..area };
-    let head = format!("  {names}  {}", pen.escaped(&state.head));
+    let head = format!("  {names}  {}", pen.escaped(&state.first_line));
     let is_whole = columns_of(&head) <= usize::from(rest.width);
     let head =
         if is_whole { head } else { format!("  {}", shorten_middle(&names, usize::from(rest.width).max(5) - 2)) };

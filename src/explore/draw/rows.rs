@@ -6,7 +6,7 @@ use crate::explore::cells::{CellStyle, Color, Rect, ScreenBuffer};
 use crate::explore::frame::ViewFrame;
 use crate::explore::list::{ListRow, Listing, RowLook, RowTarget};
 use crate::explore::state::{BrowserState, ClickTarget};
-use crate::names::{FigureWidth, columns_of, figures_shown, least_columns, name_lines, row_lines};
+use crate::names::{FigureWidth, columns_of, figures_shown, min_columns, name_lines, row_lines};
 use crate::report::progress_line;
 
 /// Cells of a figure with the blank before it.
@@ -96,12 +96,12 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
             row.unwrap_or_else(|| ListRow::new("…", RowTarget::Nowhere))
         })
         .collect();
-    let are_cards = rows.iter().any(|row| !row.more.is_empty());
+    let are_cards = rows.iter().any(|row| !row.details.is_empty());
     let id_width = if are_cards { 0 } else { rows.iter().map(|row| columns_of(&row.id)).max().unwrap_or(0) };
     // Columns that went stay away while the list is gone through.
     let name_width = rows.iter().filter(|row| row.look != RowLook::Title).map(|row| {
         let (lead, name) = name_of(row, pen);
-        columns_of(&lead) + least_columns(&name)
+        columns_of(&lead) + min_columns(&name)
     });
     let name_width = name_width.max().unwrap_or(0).max(frame.name_width);
     let columns = ColumnPlaces::new(frame, listing, id_width, name_width, area.width.into());
@@ -140,7 +140,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
     }
     state.click_targets.extend(targets);
     if let Some(frame) = state.frame_mut() {
-        (frame.top, frame.name_width, frame.drawn) = (frame.top + first, name_width, drawn.max(1));
+        (frame.top, frame.name_width, frame.drawn_rows) = (frame.top + first, name_width, drawn.max(1));
     }
 }
 
@@ -163,11 +163,11 @@ impl RowTexts {
         let indent = if row.look == RowLook::Title { 2 } else { first.min(width / 2) };
         let name = name_lines(&name, width.saturating_sub(first), width.saturating_sub(indent));
         let more = row
-            .more
+            .details
             .iter()
             .flat_map(|(label, text)| row_lines(&format!("  {label:LABEL_CELLS$}"), &pen.escaped(text), width));
         // A blank line after a row of several.
-        let more = more.chain((!row.more.is_empty()).then(String::new)).collect();
+        let more = more.chain((!row.details.is_empty()).then(String::new)).collect();
         RowTexts { lead, name, indent, more }
     }
 
@@ -179,7 +179,7 @@ impl RowTexts {
 /// A row of an object with what that says of itself, and how it is held by what is above it, once that is read.
 fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRow) -> ListRow {
     let Some(node) = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row)) else { return row };
-    if let Some(text) = state.texts.of(node)
+    if let Some(text) = state.value_texts.of(node)
         && !row.name.ends_with(text)
         && !row.name.contains(&format!(" {text} ("))
         && !row.name.starts_with("class ")
@@ -187,7 +187,7 @@ fn with_text(state: &BrowserState, frame: &ViewFrame, at: usize, mut row: ListRo
         row.name = type_with_value(&row.name, text);
     }
     if frame.view.holder().is_some()
-        && let Some(reference) = state.references.of(node)
+        && let Some(reference) = state.reference_names.of(node)
     {
         row.reference = reference.to_string();
     }
@@ -272,7 +272,7 @@ fn draw_row(
     let first = if row.id.is_empty() || columns.name == columns.id { columns.id } else { columns.name };
     let first = if is_title { 0 } else { first };
     let end = pen.put(buffer, at(first, 0), &texts.lead, pen.dim().patch(base)) - area.x;
-    let style = if row.more.is_empty() { base } else { pen.bold() };
+    let style = if row.details.is_empty() { base } else { pen.bold() };
     for (line, text) in texts.name.iter().enumerate().filter(|(line, _)| is_seen(*line)) {
         let place = at(if line == 0 { end } else { texts.indent as u16 }, line);
         pen.put(buffer, place, text, style);
@@ -308,7 +308,7 @@ fn draw_waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mu
 pub(super) fn draw_pane(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: Pen) {
     let Some(listing) = state.pane.as_ref().and_then(|pane| pane.listing.as_ref()) else { return };
     let mut lines = area.rows();
-    for (at, (text, line)) in listing.above.iter().zip(&mut lines).enumerate() {
+    for (at, (text, line)) in listing.header_lines.iter().zip(&mut lines).enumerate() {
         pen.put(buffer, line, text, if at == 0 { pen.bold() } else { CellStyle::new() });
     }
     let rows = (0..listing.len()).filter_map(|at| listing.row(at, state.browser.as_ref()));

@@ -12,7 +12,7 @@ use crate::units::{format_bytes, signed};
 
 pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandContext) -> Result<Listing, AnswerError> {
     let Some(old) = dumps.old else { return Err(AnswerError::TooFewDumps(1, 2)) };
-    let retained = context.retained_growth(by);
+    let retained = context.growth_has_retained(by);
     let answer = diff(old, dumps.new, &DiffOptions { by, retained, ..DiffOptions::default() })?;
     let headline = answer.headline(format_bytes, str::to_string);
     let list = &answer.rows;
@@ -25,7 +25,7 @@ pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandCont
         figures.extend([Some(signed(change.new.bytes)), Some(signed(change.old.bytes))]);
         let name = name.shortened().into_owned();
         let target = if is_types { RowTarget::Type(name.clone()) } else { RowTarget::Nowhere };
-        ListRow { figures, tie: at as u32, ..ListRow::new(type_words(&name).into_owned(), target) }
+        ListRow { figures, tie_rank: at as u32, ..ListRow::new(type_words(&name).into_owned(), target) }
     };
     let rows: Vec<ListRow> = (0..list.len()).map(row).collect();
     let figures: Vec<ListColumn> = if list.are_of_allocations() {
@@ -57,7 +57,7 @@ pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandCont
         _ => "Type",
     };
     Ok(Listing {
-        above: vec![headline],
+        header_lines: vec![headline],
         sorted_by: Some(0),
         empty_text: "nothing changed".into(),
         ..Listing::new(&figures, title, vec![ListPart::Rows(rows)])

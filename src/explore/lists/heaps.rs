@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, BreakdownKind, breakdown, heap_choice_of};
+use crate::answers::breakdown::{BreakdownHeap, BreakdownRowKind, NAME_SEPARATOR, breakdown, heap_choice_of};
 use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
@@ -77,10 +77,10 @@ impl HeapTrees {
         let children = below.filter(|(_, row)| row.depth == parent.depth + 1).map(|(place, row)| {
             let is_leaf = rows.get(place + 1).is_none_or(|next| next.depth <= row.depth);
             let (choice, name) = (choice.clone(), row.row.name.to_string());
-            let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{BETWEEN_NAMES}{name}")));
+            let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{NAME_SEPARATOR}{name}")));
             let view = BrowserView::Frames { heap, choice, at: place as u32, path, name };
             let target = if is_leaf { RowTarget::Nowhere } else { RowTarget::View(Box::new(view)) };
-            let is_rest = matches!(row.row.kind, BreakdownKind::SelfCost | BreakdownKind::Other);
+            let is_rest = matches!(row.row.kind, BreakdownRowKind::SelfCost | BreakdownRowKind::Other);
             ListRow {
                 figures: vec![Some(signed(row.row.bytes)), row.row.allocations.map(signed)],
                 lead: if is_leaf || is_rest { String::new() } else { "+".into() },

@@ -35,21 +35,22 @@ pub(super) fn list_dominated(
         true => {
             let merged = browser.merged_by_type(&nodes);
             let ties = ties_by(&merged, &|a, b| a.type_name.cmp(&b.type_name));
-            let alone: Vec<NodeId> = merged.iter().filter_map(|row| row.only).collect();
+            let alone: Vec<NodeId> = merged.iter().filter_map(|row| row.only_object).collect();
             let names = of.map(|place| browser.names_of_dominated(place.node, &alone));
             let mut names = names.unwrap_or_default().into_iter();
-            let rows = merged.into_iter().zip(ties).map(|(row, tie)| {
+            let rows = merged.into_iter().zip(ties).map(|(row, tie_rank)| {
                 let figures = [row.retained_bytes, row.shallow_bytes, row.objects].map(|figure| Some(signed(figure)));
-                let (id, lead, name) = match row.only.map(|only| browser.row(only)) {
+                let (id, lead, name) = match row.only_object.map(|only| browser.row(only)) {
                     Some(row) => (row.id.clone(), String::new(), row.type_text()),
                     None => {
                         let lead = format!("{} ×", format_count(row.members));
                         (String::new(), lead, type_words(&row.type_name).into_owned())
                     }
                 };
-                let reference = row.only.and_then(|_| names.next().flatten()).unwrap_or_default();
-                let target = row.only.map_or_else(|| RowTarget::MergedType(row.type_name.clone()), RowTarget::Object);
-                ListRow { figures: figures.into(), id, lead, reference, tie, ..ListRow::new(name, target) }
+                let reference = row.only_object.and_then(|_| names.next().flatten()).unwrap_or_default();
+                let target =
+                    row.only_object.map_or_else(|| RowTarget::MergedType(row.type_name.clone()), RowTarget::Object);
+                ListRow { figures: figures.into(), id, lead, reference, tie_rank, ..ListRow::new(name, target) }
             });
             vec![ListPart::Rows(rows.collect())]
         }
@@ -90,7 +91,7 @@ pub(super) fn list_objects_of_type(
         whole: Some(signed(browser.reachable_bytes())),
         sorted_by: Some(0),
         empty_text: format!("no objects of {type_name}"),
-        ..Listing::new(&figures, "Object", vec![ListPart::of_objects(browser.objects_of(scope)?)])
+        ..Listing::new(&figures, "Object", vec![ListPart::of_objects(browser.objects_in_scope(scope)?)])
     })
 }
 
@@ -111,7 +112,7 @@ pub(super) fn list_object_facts(
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
     let below = browser.dominated_by(Some(place.node)).unwrap_or_default();
-    let (names, referrer_names) = browser.names(place.node, MAX_REFERENCES_NAMED.min(rows));
+    let (names, referrer_names) = browser.reference_and_referrer_names(place.node, MAX_REFERENCES_NAMED.min(rows));
     let referrers = browser.referrers(place.node)?;
     let references = browser.references(place.node);
     let mut parts = Vec::new();
@@ -143,7 +144,7 @@ pub(super) fn list_object_facts(
     }
     parts.extend(values(&answer));
     Ok(Listing {
-        above: heading_lines(&answer),
+        header_lines: heading_lines(&answer),
         empty_text: String::new(),
         ..Listing::new(&OBJECT_COLUMNS, "Object", parts)
     })

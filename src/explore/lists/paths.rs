@@ -78,8 +78,12 @@ pub(super) fn list_root_paths(
     if !answer.paths.is_empty() {
         above.push("* on every path: without it the object would be freed".into());
     }
-    let why = answer.why_not(false).unwrap_or_else(|| "no path".into());
-    Ok(Listing { above, empty_text: why, ..Listing::new(&OBJECT_COLUMNS, "Path", vec![ListPart::Rows(rows)]) })
+    let why = answer.no_path_reason(false).unwrap_or_else(|| "no path".into());
+    Ok(Listing {
+        header_lines: above,
+        empty_text: why,
+        ..Listing::new(&OBJECT_COLUMNS, "Path", vec![ListPart::Rows(rows)])
+    })
 }
 
 pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
@@ -115,7 +119,7 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
         rows.push(ListRow { look: RowLook::Faint, ..ListRow::new(text, RowTarget::Nowhere) });
     }
     Ok(Listing {
-        above: vec![format!("{count}{rest}")],
+        header_lines: vec![format!("{count}{rest}")],
         empty_text: "no strong root reaches any of them".into(),
         ..Listing::new(&figures, "Paths merged by type", vec![ListPart::Rows(rows)])
     })

@@ -18,8 +18,11 @@ pub(super) fn list_suspects(dumps: BrowsedDumps) -> Result<Listing, AnswerError>
         Some(old) => leaks_since(old, dumps.new, &options)?,
         None => leaks(dumps.new, &options)?,
     };
-    let rows =
-        answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| ListRow { tie, ..suspect_row(dumps.new, &suspect) });
+    let rows = answer
+        .suspects
+        .iter()
+        .zip(0u32..)
+        .map(|(suspect, tie_rank)| ListRow { tie_rank, ..suspect_row(dumps.new, &suspect) });
     let rows: Vec<ListRow> = rows.collect();
     let mut figures = vec![ListColumn::new(RETAINED, 0).unsorted()];
     figures.extend(dumps.old.map(|_| ListColumn::of_growth(RETAINED_DELTA, 0).titled("Growth").unsorted()));
@@ -67,7 +70,7 @@ fn suspect_row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> ListRow {
         id: suspect.row.id.clone().unwrap_or_else(|| point.object.id.clone()),
         node: suspect.row.id.as_deref().and_then(node).or(piling),
         lead,
-        more: suspect.sentence.iter().map(|sentence| ("cause", sentence.clone())).chain(more).collect(),
+        details: suspect.sentence.iter().map(|sentence| ("cause", sentence.clone())).chain(more).collect(),
         ..ListRow::new(name, piling.map_or(RowTarget::Nowhere, RowTarget::Object))
     }
 }

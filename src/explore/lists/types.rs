@@ -46,13 +46,13 @@ fn listing(
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.
     let ties = ties_by(rows, &|a, b| (a.name(), &a.module, a.group()).cmp(&(b.name(), &b.module, b.group())));
-    let made = rows.iter().zip(ties).map(|(row, tie)| {
+    let made = rows.iter().zip(ties).map(|(row, tie_rank)| {
         let figures = columns.iter().map(|column| row.figure(column.figure).map(signed)).collect();
         let mut name = type_words(&row.name_with_loader(true)).into_owned();
         name.extend(
             row.module.iter().filter(|_| row.module.as_deref() != Some("")).map(|module| format!(" ({module})")),
         );
-        ListRow { figures, tie, ..ListRow::new(name, target(row, row.group())) }
+        ListRow { figures, tie_rank, ..ListRow::new(name, target(row, row.group())) }
     });
     Listing {
         whole: Some(signed(whole)),

@@ -4,7 +4,7 @@ use crate::explore::setup::LoadedDumps;
 use crate::explore::state::BrowserMessage;
 
 pub(super) enum LoopEvent {
-    Msg(BrowserMessage),
+    Message(BrowserMessage),
     Loaded(Box<Result<LoadedDumps, String>>),
     /// The terminal is gone.
     TerminalGone,

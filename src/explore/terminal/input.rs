@@ -37,7 +37,7 @@ pub(super) fn start(guard: &TerminalGuard, events: Sender<LoopEvent>, resized: &
                     return;
                 }
                 Ok(msgs) => {
-                    if msgs.into_iter().any(|msg| events.send(LoopEvent::Msg(msg)).is_err()) {
+                    if msgs.into_iter().any(|msg| events.send(LoopEvent::Message(msg)).is_err()) {
                         return;
                     }
                 }

@@ -25,10 +25,10 @@ use base64::Engine;
 use super::cells::{Rect, ScreenBuffer};
 use super::draw::draw;
 use super::input_events::KeyPress;
+use super::load_progress::LoadProgress;
 use super::setup::{BrowsedDumps, BrowserEnd, BrowserSetup, WriteIndex};
 use super::state::{BrowserMessage, BrowserState};
-use super::tasks::{BrowserWorkers, Task, Worker};
-use super::watch::LoadProgress;
+use super::tasks::{BrowserWorker, Task, WorkerQueues};
 
 use crate::dump::OpenDump;
 use event::LoopEvent;
@@ -43,13 +43,13 @@ const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
 /// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by
 /// a signal. Error: when the terminal cannot be used, or a dump cannot be read.
 pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
-    let BrowserSetup { context, look, start, mouse, load, write_index, opened } = setup;
+    let BrowserSetup { context, look, start, takes_mouse: mouse, load, write_index, on_opened: opened } = setup;
     let (events, queue) = channel();
     let guard = TerminalGuard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
     let resized = Arc::new(AtomicBool::new(false));
     let _keys = input::start(&guard, events.clone(), &resized);
-    let watching = LoadProgress::default();
-    let (watched, loaded) = (watching.clone(), events.clone());
+    let load_progress = LoadProgress::default();
+    let (watched, loaded) = (load_progress.clone(), events.clone());
     // Without the thread the loop would wait for ever.
     std::thread::Builder::new()
         .name("loader".into())
@@ -60,12 +60,20 @@ pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
             _ = loaded.send(LoopEvent::Loaded(Box::new(read)));
         })
         .map_err(|error| error.to_string())?;
-    let state = BrowserState::new(context, look, start, size());
-    let mut show =
-        BrowserLoop { screen: Screen::default(), resized, state, guard, workers: None, watching, events, write_index };
-    let ended = show.until_end(&queue, opened);
+    let state = BrowserState::new(context, look, start, terminal_size());
+    let mut show = BrowserLoop {
+        screen: Screen::default(),
+        resized,
+        state,
+        guard,
+        workers: None,
+        load_progress,
+        events,
+        write_index,
+    };
+    let ended = show.run_until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
-    show.watching.cancel();
+    show.load_progress.cancel();
     // Nor for an index or rows that are being written.
     crate::files::remove_unfinished();
     if matches!(ended, Ok(BrowserEnd::TerminalGone)) {
@@ -75,7 +83,7 @@ pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
 }
 
 /// Columns and lines of the terminal; those of the oldest ones where it does not say.
-fn size() -> (u16, u16) {
+fn terminal_size() -> (u16, u16) {
     terminal_size::terminal_size().map_or((80, 24), |(width, height)| (width.0, height.0))
 }
 
@@ -85,14 +93,18 @@ struct BrowserLoop {
     resized: Arc<AtomicBool>,
     state: BrowserState,
     guard: TerminalGuard,
-    workers: Option<BrowserWorkers>,
-    watching: LoadProgress,
+    workers: Option<WorkerQueues>,
+    load_progress: LoadProgress,
     events: Sender<LoopEvent>,
     write_index: Option<WriteIndex>,
 }
 
 impl BrowserLoop {
-    fn until_end(&mut self, queue: &Receiver<LoopEvent>, opened: &dyn Fn(BrowsedDumps)) -> Result<BrowserEnd, String> {
+    fn run_until_end(
+        &mut self,
+        queue: &Receiver<LoopEvent>,
+        opened: &dyn Fn(BrowsedDumps),
+    ) -> Result<BrowserEnd, String> {
         let has_panic_key = std::env::var_os(PANIC_KEY).is_some();
         let mut is_changed = true;
         loop {
@@ -123,10 +135,10 @@ impl BrowserLoop {
                         opened(dumps);
                         self.opened(dumps)
                     }
-                    LoopEvent::Msg(BrowserMessage::Key(KeyPress::Char('!'))) if has_panic_key => {
+                    LoopEvent::Message(BrowserMessage::Key(KeyPress::Char('!'))) if has_panic_key => {
                         panic!("asked for by {PANIC_KEY}")
                     }
-                    LoopEvent::Msg(msg) => msg,
+                    LoopEvent::Message(msg) => msg,
                 };
                 if self.update(msg) {
                     return Ok(BrowserEnd::Quit);
@@ -139,7 +151,7 @@ impl BrowserLoop {
     fn draw(&mut self) -> bool {
         let (screen, state) = (&mut self.screen, &mut self.state);
         self.guard.drawing(|| {
-            state.size = size();
+            state.size = terminal_size();
             let (width, height) = state.size;
             let mut buffer = ScreenBuffer::new(state.size);
             draw(state, Rect { x: 0, y: 0, width, height }, &mut buffer);
@@ -155,7 +167,7 @@ impl BrowserLoop {
 
     /// Looks whether anything has changed by itself.
     fn has_changed(&mut self) -> bool {
-        let size = size();
+        let size = terminal_size();
         if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
             self.draw_anew();
             self.update(BrowserMessage::Resize(size.0, size.1));
@@ -164,7 +176,7 @@ impl BrowserLoop {
         if self.state.dumps.is_some() && !self.state.tree_asked {
             return false;
         }
-        self.update(BrowserMessage::Tick(self.watching.progress()));
+        self.update(BrowserMessage::Tick(self.load_progress.progress()));
         true
     }
 
@@ -179,9 +191,9 @@ impl BrowserLoop {
         }
         let events = self.events.clone();
         // Nobody waits for answers when the browser has ended.
-        let answer = move |answer| _ = events.send(LoopEvent::Msg(BrowserMessage::Answer(answer)));
-        self.workers = Some(BrowserWorkers::start(&Worker::new(dumps, self.write_index.take(), answer)));
-        self.state.warnings.extend(self.watching.notes());
+        let answer = move |answer| _ = events.send(LoopEvent::Message(BrowserMessage::Answer(answer)));
+        self.workers = Some(WorkerQueues::start(&BrowserWorker::new(dumps, self.write_index.take(), answer)));
+        self.state.warnings.extend(self.load_progress.notes());
         BrowserMessage::Opened(dumps)
     }
 
@@ -195,7 +207,7 @@ impl BrowserLoop {
                     self.draw_anew();
                 }
                 Task::Redraw => self.draw_anew(),
-                Task::CopyText(text) => copy(&text),
+                Task::CopyText(text) => copy_to_clipboard(&text),
                 ask => self.workers.iter().for_each(|workers| workers.ask(&ask)),
             }
         }
@@ -204,7 +216,7 @@ impl BrowserLoop {
 }
 
 /// Gives a text to the terminal's clipboard (OSC 52). A terminal without one takes no notice.
-fn copy(text: &str) {
+fn copy_to_clipboard(text: &str) {
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
     // Should the terminal be gone, the loop sees it.
     _ = ScreenWriter.write_all(format!("\x1b]52;c;{encoded}\x07").as_bytes());

@@ -6,7 +6,7 @@ use signal_hook::consts::SIGBUS;
 use signal_hook::low_level::{emulate_default_handler, register};
 
 use super::system::write_all;
-use super::terminal_guard::{is_in, leave};
+use super::terminal_guard::{is_on_screen, leave};
 
 /// Puts right what another thread may have changed on the screen of before.
 const RESET_SEQUENCE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
@@ -14,7 +14,7 @@ const RESET_SEQUENCE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
 /// Leaves in a handler of a signal: another thread may just be drawing, and is not waited for. What it wrote meanwhile
 /// is put right a moment later, when it has seen that nothing is drawn any more.
 fn leave_at_once() {
-    if is_in() {
+    if is_on_screen() {
         leave();
         _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
         write_all(RESET_SEQUENCE);

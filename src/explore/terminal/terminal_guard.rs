@@ -29,7 +29,7 @@ pub(super) fn leave() {
 }
 
 /// Returns true if the browser is on the screen.
-pub(super) fn is_in() -> bool {
+pub(super) fn is_on_screen() -> bool {
     IS_ON_SCREEN.load(Ordering::SeqCst)
 }
 
@@ -38,7 +38,7 @@ pub(super) struct ScreenWriter;
 
 impl io::Write for ScreenWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if is_in() { system::write(bytes) } else { Ok(bytes.len()) }
+        if is_on_screen() { system::write(bytes) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -76,7 +76,7 @@ impl TerminalGuard {
             drop(drawing);
         })?;
         hook_panics();
-        at_end.before(|| enter(mouse))?;
+        at_end.run_unless_ending(|| enter(mouse))?;
         Ok(TerminalGuard { mouse, at_end })
     }
 
@@ -106,7 +106,7 @@ impl TerminalGuard {
         leave();
         system::suspend();
         // Should that fail, the next look finds the terminal gone.
-        _ = self.at_end.before(|| enter(self.mouse));
+        _ = self.at_end.run_unless_ending(|| enter(self.mouse));
     }
 }
 
@@ -130,7 +130,7 @@ fn hook_panics() {
             if std::thread::current().id() == own {
                 leave();
                 before(panic);
-            } else if !is_in() {
+            } else if !is_on_screen() {
                 before(panic);
             }
         }));

@@ -168,13 +168,13 @@ fn tabs_have_their_numbers() {
 fn every_list_gets_its_order() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     game.keys("2");
-    let mut asks = game.state.update(BrowserMessage::Key(KeyPress::Char('s')));
+    let mut tasks = game.state.update(BrowserMessage::Key(KeyPress::Char('s')));
     game.keys("3");
-    asks.extend(game.state.update(BrowserMessage::Key(KeyPress::Char('S'))));
-    asks.extend(game.state.update(BrowserMessage::Key(KeyPress::Char('s'))));
-    assert_eq!(asks.len(), 3);
-    game.worker.drop_older(&mut asks);
-    assert_eq!(asks.len(), 2, "one of each list");
+    tasks.extend(game.state.update(BrowserMessage::Key(KeyPress::Char('S'))));
+    tasks.extend(game.state.update(BrowserMessage::Key(KeyPress::Char('s'))));
+    assert_eq!(tasks.len(), 3);
+    game.worker.drop_superseded(&mut tasks);
+    assert_eq!(tasks.len(), 2, "one of each list");
 }
 
 /// While the dump is read there is nothing else to do than to leave.
@@ -196,14 +196,14 @@ fn keys_wait_for_their_list() {
     let mut quick = Driver::new(&GAME, (110, 30), COLORS);
     quick.keys("j Enter Enter Enter / Screen Enter j y");
     // What is asked for is answered at the end.
-    let mut asks = Vec::new();
+    let mut tasks = Vec::new();
     let script = "j\r\r\r/Screen\rjy";
     for ch in script.chars() {
         let key = if ch == '\r' { KeyPress::Enter } else { KeyPress::Char(ch) };
-        asks.extend(slow.state.update(BrowserMessage::Key(key)));
+        tasks.extend(slow.state.update(BrowserMessage::Key(key)));
     }
-    assert_eq!((asks.len(), slow.way().len(), slow.state.typed_ahead.len()), (1, 2, script.len() - 2));
-    for ask in asks {
+    assert_eq!((tasks.len(), slow.way().len(), slow.state.typed_ahead.len()), (1, 2, script.len() - 2));
+    for ask in tasks {
         slow.worker.answer(ask);
     }
     let answers = std::mem::take(&mut *slow.answers.lock().unwrap());
@@ -292,9 +292,12 @@ fn rows_that_are_not_in_the_new_order_yet_are_marked() {
     pair.keys("2");
     let title = |driver: &mut Driver| driver.screen().lines().nth(2).unwrap().to_string();
     assert!(!title(&mut pair).contains('…'));
-    let asks = pair.state.update(BrowserMessage::Key(KeyPress::Char('s')));
-    assert!(title(&mut pair).contains('…') && asks.iter().any(|ask| matches!(ask, Task::ArrangeRows(..))), "{asks:?}");
-    asks.into_iter().for_each(|ask| pair.worker.answer(ask));
+    let tasks = pair.state.update(BrowserMessage::Key(KeyPress::Char('s')));
+    assert!(
+        title(&mut pair).contains('…') && tasks.iter().any(|ask| matches!(ask, Task::ArrangeRows(..))),
+        "{tasks:?}"
+    );
+    tasks.into_iter().for_each(|ask| pair.worker.answer(ask));
     let answers = std::mem::take(&mut *pair.answers.lock().unwrap());
     answers.into_iter().for_each(|answer| drop(pair.state.update(BrowserMessage::Answer(answer))));
     assert!(title(&mut pair).contains('↓') && !title(&mut pair).contains('…'), "{}", title(&mut pair));

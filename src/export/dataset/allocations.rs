@@ -97,17 +97,17 @@ fn add_rows(
     rows: &mut Vec<AllocationPathRow>,
     check_memory: impl Fn(u64) -> Result<(), MemoryError>,
 ) -> Result<(), TableError> {
-    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, wanted: None });
+    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, is_wanted: None });
     if totals.pairs_left_out > 0 {
         return Err(AnswerError::TooManyPairs(heap_title(heap)).into());
     }
-    let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.at(0).bytes).max(1);
+    let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.total_at(0).bytes).max(1);
     // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.
     let mut paths: Vec<Option<(String, usize)>> = vec![None; heap.frames.len()];
     let mut path_bytes = 0u64;
     for (at, frame) in heap.frames.iter().enumerate().skip(1) {
         // What a frame has itself is what its callees leave of it, in every heap.
-        if frame.is_self || totals.at(at as u32).bytes < least {
+        if frame.is_self_cost || totals.total_at(at as u32).bytes < least {
             continue;
         }
         let own = dump.names.text(frame.name);
@@ -120,7 +120,7 @@ fn add_rows(
         if path.1 >= MAX_DEPTH as usize {
             continue;
         }
-        let types = totals.types(at as u32).iter().filter(|amount| amount.total.bytes >= least);
+        let types = totals.types_at(at as u32).iter().filter(|amount| amount.total.bytes >= least);
         path_bytes += (path.0.len() as u64).saturating_mul(2 + types.clone().count() as u64);
         check_memory(path_bytes)?;
         let row = |type_name, amount| AllocationPathRow {
@@ -130,7 +130,7 @@ fn add_rows(
             type_name,
             amount,
         };
-        rows.push(row(None, totals.at(at as u32)));
+        rows.push(row(None, totals.total_at(at as u32)));
         rows.extend(types.map(|amount| row(Some(amount.type_name), amount.total)));
         paths[at] = Some(path);
     }

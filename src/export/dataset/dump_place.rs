@@ -100,7 +100,8 @@ impl DumpPlace<'_> {
         let (folder, path) = (self.folder_of(table), self.path_of(table));
         create_folders(&folder).map_err(|error| DatasetError::Unwritable(folder.clone(), error))?;
         let find = |path: &Path| {
-            Target::find_own(path, inputs).map_err(|error| DatasetError::UnusableTarget(path.to_path_buf(), error))
+            Target::find_without_links(path, inputs)
+                .map_err(|error| DatasetError::UnusableTarget(path.to_path_buf(), error))
         };
         let name = self.unfinished_name();
         find(&folder.join(&name))?;
@@ -127,7 +128,7 @@ impl DumpPlace<'_> {
     }
 
     /// The checksum of the dump that is there under this id; `None` when none is there.
-    pub(super) fn content(&self) -> Result<Option<String>, DatasetError> {
+    pub(super) fn checksum(&self) -> Result<Option<String>, DatasetError> {
         let path = self.path_of(TableName::Dumps);
         let foreign =
             || DatasetError::Unwritable(path.clone(), io::Error::other("what is there is no table of a dataset"));
@@ -142,19 +143,19 @@ impl DumpPlace<'_> {
         let parsed = ParquetMetaDataReader::new().parse_and_finish(&file);
         let parsed = parsed.map_err(|_| foreign())?;
         let notes = parsed.file_metadata().key_value_metadata().into_iter().flatten();
-        let content = notes.filter(|note| note.key == CONTENT_NOTE_KEY).find_map(|note| note.value.clone());
-        content.map(Some).ok_or_else(foreign)
+        let checksum = notes.filter(|note| note.key == CHECKSUM_NOTE_KEY).find_map(|note| note.value.clone());
+        checksum.map(Some).ok_or_else(foreign)
     }
 }
 
 /// The note of a file of `dumps` that has the checksum of the dump.
-pub(super) const CONTENT_NOTE_KEY: &str = "heapdump.content";
+pub(super) const CHECKSUM_NOTE_KEY: &str = "heapdump.content";
 
 /// The checksum of a dump: its bytes, and what was asked of reading them.
-pub(super) fn content_of(file: &Path, reading: &[String]) -> io::Result<String> {
+pub(super) fn checksum_of(file: &Path, reading_options: &[String]) -> io::Result<String> {
     let mut hasher = XxHash3_64::new();
     hash_file(file, &mut hasher)?;
-    for word in reading {
+    for word in reading_options {
         hasher.write(word.as_bytes());
         hasher.write(&[0]);
     }
@@ -162,14 +163,14 @@ pub(super) fn content_of(file: &Path, reading: &[String]) -> io::Result<String> 
 }
 
 /// The id of a dump by the name of its file and its checksum: what follows the stem is never taken for a number.
-pub(super) fn id_of(file: &Path, content: &str) -> String {
+pub(super) fn id_of(file: &Path, checksum: &str) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
     let mut stem: String = stem.chars().map(|c| if is_id_character(c) { c } else { '_' }).collect();
     stem.truncate(MAX_STEM_BYTES);
     let front = if stem.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "d-" };
-    format!("{front}{stem}-{}", &content[content.len().saturating_sub(8)..])
+    format!("{front}{stem}-{}", &checksum[checksum.len().saturating_sub(8)..])
 }
 
 fn is_id_character(c: char) -> bool {
@@ -211,10 +212,10 @@ mod tests {
     #[test]
     fn checksums_have_what_was_asked_of_reading() {
         let file = Path::new("fixtures/xna_cf/pair_after.txt");
-        let plain = content_of(file, &[]).expect("readable");
+        let plain = checksum_of(file, &[]).expect("readable");
         assert_eq!(plain.len(), 16);
         let asked = |words: &[&str]| {
-            content_of(file, &words.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("readable")
+            checksum_of(file, &words.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("readable")
         };
         assert_ne!(asked(&["--snapshot", "2"]), plain);
         assert_ne!(asked(&["--snapshot", "2"]), asked(&["--snapshot2"]));

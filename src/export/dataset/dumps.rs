@@ -7,11 +7,11 @@ use std::time::SystemTime;
 use parquet::data_type::ByteArray;
 
 use super::TableName;
-use super::dump_place::CONTENT_NOTE_KEY;
+use super::dump_place::CHECKSUM_NOTE_KEY;
 use super::error::TableError;
 use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, text_of, to_i32, to_i64};
 use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
-use crate::answers::heaps::processes_of;
+use crate::answers::heaps::pids_and_parts;
 use crate::answers::histogram::{DEPENDENT_REFERENCES, ROOTS, TYPES};
 use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
@@ -22,7 +22,7 @@ pub(super) struct DumpOrigin<'o> {
     pub(super) id: &'o ByteArray,
     /// As the user named it; `None` for a pipe.
     pub(super) file: Option<&'o Path>,
-    pub(super) content: &'o str,
+    pub(super) checksum: &'o str,
     /// The expression that rows of objects fulfil.
     pub(super) filter: Option<&'o str>,
     pub(super) labels: &'o [(String, String)],
@@ -43,7 +43,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
     let file = origin.file.map_or("standard input".into(), |file| file.to_string_lossy());
     let (sections, inferred) = match dump.content() {
         Content::Objects(graph) => (graph.sections().len(), graph.roots_inferred()),
-        Content::Allocations(allocations) => (processes_of(allocations).len(), false),
+        Content::Allocations(allocations) => (pids_and_parts(allocations).len(), false),
     };
     let columns = [
         ParquetColumn::constant("dump", origin.id),
@@ -72,7 +72,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
         ParquetColumn::map("labels", origin.labels),
         ParquetColumn::new("object_filter", |_| origin.filter.map(text_of)),
     ];
-    let notes = [(CONTENT_NOTE_KEY, origin.content.to_string())];
+    let notes = [(CHECKSUM_NOTE_KEY, origin.checksum.to_string())];
     let mut table = ParquetTable::begin(out, TableName::Dumps.name(), &columns, &notes)?;
     table.write_rows(1, &columns)?;
     Ok(table.finish()?)

@@ -73,7 +73,7 @@ impl<T: ParquetValue<Plain: DataType<T = T>>> ParquetValue for Option<T> {
 }
 
 /// Gives the values of some rows.
-type Fill<'a, T> = Box<dyn Fn(Range<usize>, &mut Vec<T>) + Send + Sync + 'a>;
+type FillRows<'a, T> = Box<dyn Fn(Range<usize>, &mut Vec<T>) + Send + Sync + 'a>;
 /// Writes the values of some rows.
 type WriteRows<'a> = Box<dyn Fn(&mut ColumnWriter<'_>, Range<usize>) -> Result<(), ParquetError> + Send + Sync + 'a>;
 
@@ -88,7 +88,7 @@ pub(super) struct ParquetColumn<'a> {
     name: &'static str,
     values: ParquetValues<'a>,
     is_time: bool,
-    packing: ColumnEncoding,
+    encoding: ColumnEncoding,
 }
 
 impl<'a> ParquetColumn<'a> {
@@ -98,7 +98,7 @@ impl<'a> ParquetColumn<'a> {
     }
 
     /// Apart from `new`, which is compiled anew for each column.
-    fn filled<T: ParquetValue>(name: &'static str, fill: Fill<'a, T>) -> Self {
+    fn filled<T: ParquetValue>(name: &'static str, fill: FillRows<'a, T>) -> Self {
         let write: WriteRows<'a> = Box::new(move |writer, rows| {
             let wrong = || ParquetError::General(format!("column {name} is of another kind"));
             let writer = T::Plain::get_column_writer_mut(writer).ok_or_else(wrong)?;
@@ -111,7 +111,7 @@ impl<'a> ParquetColumn<'a> {
             Ok(())
         });
         let values = ParquetValues::ByRow(T::Plain::get_physical_type(), T::REPETITION, write);
-        ParquetColumn { name, values, is_time: false, packing: ColumnEncoding::Dictionary }
+        ParquetColumn { name, values, is_time: false, encoding: ColumnEncoding::Dictionary }
     }
 
     /// Microseconds since 1970.
@@ -130,18 +130,18 @@ impl<'a> ParquetColumn<'a> {
             name,
             values: ParquetValues::ConstantMap(pairs),
             is_time: false,
-            packing: ColumnEncoding::Dictionary,
+            encoding: ColumnEncoding::Dictionary,
         }
     }
 
     /// The same with differences in place of a dictionary: numbers that seldom repeat and lie near one another.
     pub(super) fn by_differences(self) -> Self {
-        ParquetColumn { packing: ColumnEncoding::DeltaBinaryPacked, ..self }
+        ParquetColumn { encoding: ColumnEncoding::DeltaBinaryPacked, ..self }
     }
 
     /// The same with texts by their differences: sorted paths.
     pub(super) fn by_prefixes(self) -> Self {
-        ParquetColumn { packing: ColumnEncoding::DeltaByteArray, ..self }
+        ParquetColumn { encoding: ColumnEncoding::DeltaByteArray, ..self }
     }
 
     fn field(&self) -> Result<Type, ParquetError> {
@@ -255,7 +255,7 @@ impl<W: Write + Send> ParquetTable<W> {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(described.collect()));
         for column in columns {
-            let encoding = match column.packing {
+            let encoding = match column.encoding {
                 ColumnEncoding::Dictionary => continue,
                 ColumnEncoding::DeltaBinaryPacked => Encoding::DELTA_BINARY_PACKED,
                 ColumnEncoding::DeltaByteArray => Encoding::DELTA_BYTE_ARRAY,

@@ -23,14 +23,14 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
     let graph = heap.graph;
     let scope = Scope::of_all(graph);
     let groups = Groups::new(&scope, GroupBy::Type, SameNameTypes::of_rows(false))?;
-    let sets = find_sets(heap, &groups);
+    let sets = group_by_section(heap, &groups);
     let retained = retained_lower_bound_by_set(
         heap.dominators,
         heap.retained,
         &heap.dominators.children(),
         DomNode::ROOT,
         sets.list.len(),
-        |node| sets.of(graph.section_of(node), groups.of(node)),
+        |node| sets.of(graph.section_of(node), groups.group_of(node)),
     );
     let mut rows: Vec<(SectionGroup, TopmostTotals)> = sets.list.into_iter().zip(retained).collect();
     let name = |set: &SectionGroup| groups.names[set.group as usize].as_str();
@@ -91,7 +91,7 @@ impl SectionGroups {
     }
 }
 
-fn find_sets(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups {
+fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups {
     let graph = heap.graph;
     let has_sections = graph.sections().len() > 1;
     let mut sets =
@@ -99,7 +99,7 @@ fn find_sets(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups {
     sets.of_group = vec![NO_SET; groups.names.len()];
     for section in (0..graph.sections().len()).map(SectionId::new) {
         for (node, type_id, bytes) in graph.objects(graph.section_nodes(section)) {
-            let group = groups.of(node);
+            let group = groups.group_of(node);
             if group == NO_SET {
                 continue;
             }

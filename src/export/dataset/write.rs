@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use parquet::data_type::ByteArray;
 
-use super::super::error::check_index;
-use super::dump_place::{DumpPlace, ExistingDump, WritingGuard, check_id, content_of, id_of};
+use super::super::error::verify_index_file;
+use super::dump_place::{DumpPlace, ExistingDump, WritingGuard, check_id, checksum_of, id_of};
 use super::error::TableError;
 use super::heap::ObjectHeap;
 use super::table::text_of;
@@ -34,7 +34,7 @@ pub struct DatasetOptions {
     /// `object_references`. Default: all. Another expression is another id.
     pub filter: Option<Filter>,
     /// Options of reading that are not the default: another reading is another id.
-    pub reading: Vec<String>,
+    pub reading_options: Vec<String>,
 }
 
 /// A dump that is to be written: nobody else writes it meanwhile.
@@ -43,10 +43,10 @@ pub struct DumpWriter<'i> {
     folder: PathBuf,
     file: Option<PathBuf>,
     id: String,
-    content: String,
+    checksum: String,
     options: DatasetOptions,
     inputs: &'i Inputs,
-    row: Output,
+    dumps_row: Output,
     _writing: WritingGuard,
 }
 
@@ -70,48 +70,57 @@ pub fn begin_dump<'i>(
     let own = file.map(dump_named);
     // A pipe can be read once. What is not there, or is a folder, is told when it is read.
     let own = own.filter(|own| own.metadata().map_or(true, |facts| facts.is_file() || facts.is_dir()));
-    let content = match &own {
+    let checksum = match &own {
         Some(own) => {
             let asked = options.filter.iter().flat_map(Filter::texts).map(|text| format!("where {text}"));
-            let words: Vec<String> = options.reading.iter().cloned().chain(asked).collect();
-            content_of(own, &words).map_err(DatasetError::UnreadableDump)?
+            let words: Vec<String> = options.reading_options.iter().cloned().chain(asked).collect();
+            checksum_of(own, &words).map_err(DatasetError::UnreadableDump)?
         }
         None => String::new(),
     };
     let id = match (&options.id, &own) {
         (Some(id), _) => id.clone(),
-        (None, Some(own)) => id_of(own, &content),
+        (None, Some(own)) => id_of(own, &checksum),
         (None, None) => return Err(DatasetError::NoFileName),
     };
     let place = DumpPlace { folder, id: &id };
     let writing = WritingGuard::wait_for(&place);
-    let own_content = own.as_ref().map(|_| content.as_str());
-    if let Some(there) = find_existing(&place, own_content, &options)? {
+    let own_checksum = own.as_ref().map(|_| checksum.as_str());
+    if let Some(there) = find_existing(&place, own_checksum, &options)? {
         return Ok(BegunDump::Existing(there));
     }
-    let row = place.begin(TableName::Dumps, inputs)?;
+    let dumps_row = place.begin(TableName::Dumps, inputs)?;
     // Another run may have written it before this one held its name.
-    if let Some(there) = find_existing(&place, own_content, &options)? {
+    if let Some(there) = find_existing(&place, own_checksum, &options)? {
         return Ok(BegunDump::Existing(there));
     }
     let (folder, file) = (folder.to_path_buf(), file.map(dump_named));
-    Ok(BegunDump::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row, _writing: writing })))
+    Ok(BegunDump::New(Box::new(DumpWriter {
+        folder,
+        file,
+        id,
+        checksum,
+        options,
+        inputs,
+        dumps_row,
+        _writing: writing,
+    })))
 }
 
-/// The dump as it is in the dataset, unless it is to be replaced; `content` is `None` for a pipe.
+/// The dump as it is in the dataset, unless it is to be replaced; `checksum` is `None` for a pipe.
 fn find_existing(
     place: &DumpPlace<'_>,
-    content: Option<&str>,
+    checksum: Option<&str>,
     options: &DatasetOptions,
 ) -> Result<Option<ExistingDump>, DatasetError> {
     if options.replace {
         return Ok(None);
     }
-    let Some(there) = place.content()? else { return Ok(None) };
+    let Some(there) = place.checksum()? else { return Ok(None) };
     let id = place.id.to_string();
-    match content {
+    match checksum {
         None => return Err(DatasetError::IdTakenOrSameDump(id)),
-        Some(content) if there != content => return Err(DatasetError::IdTaken(id)),
+        Some(checksum) if there != checksum => return Err(DatasetError::IdTaken(id)),
         Some(_) => {}
     }
     let has = |table: TableName| place.path_of(table).exists();
@@ -132,19 +141,19 @@ impl DumpWriter<'_> {
     /// When there is not the memory, a dump of allocation totals is asked for objects, the dump broke off before its references, its index is damaged, or a file cannot be
     /// written: then nothing of the dump is in the dataset, but what was there before, unless that was being replaced.
     pub fn write(self, dump: &OpenDump) -> Result<bool, DatasetError> {
-        check_index(dump)?;
+        verify_index_file(dump)?;
         let id = text_of(&self.id);
         let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_objects(dump, graph, &id)?,
             Content::Allocations(totals) => (self.write_allocations(dump, totals, &id)?, true),
         };
-        let DumpWriter { folder, file, id: name, content, options, row, .. } = self;
+        let DumpWriter { folder, file, id: name, checksum, options, dumps_row, .. } = self;
         let place = DumpPlace { folder: &folder, id: &name };
         let path = place.path_of(TableName::Dumps);
         let (file, labels) = (file.as_deref(), &options.labels);
         let filter = options.filter.as_ref().map(Filter::text);
-        let origin = dumps::DumpOrigin { id: &id, file, content: &content, filter: filter.as_deref(), labels };
-        let row = finish_table(dumps::write(dump, &origin, row), &path)?;
+        let origin = dumps::DumpOrigin { id: &id, file, checksum: &checksum, filter: filter.as_deref(), labels };
+        let dumps_row = finish_table(dumps::write(dump, &origin, dumps_row), &path)?;
         // From here on the dump is not there until its row is.
         place.remove(TableName::Dumps)?;
         for table in TableName::all() {
@@ -153,9 +162,9 @@ impl DumpWriter<'_> {
             }
         }
         for (table, file) in written {
-            file.appear().map_err(|error| DatasetError::Unwritable(place.path_of(table), error))?;
+            file.publish().map_err(|error| DatasetError::Unwritable(place.path_of(table), error))?;
         }
-        row.appear().map_err(|error| DatasetError::Unwritable(path, error))?;
+        dumps_row.publish().map_err(|error| DatasetError::Unwritable(path, error))?;
         Ok(has_any)
     }
 
@@ -193,7 +202,7 @@ impl DumpWriter<'_> {
         id: &ByteArray,
     ) -> Result<Written, DatasetError> {
         if self.options.filter.is_some() {
-            return Err(AnswerError::NoObjectsToChoose.into());
+            return Err(AnswerError::FilterNeedsObjects.into());
         }
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
@@ -220,7 +229,7 @@ impl DumpWriter<'_> {
 
 fn finish_table(written: Result<Output, TableError>, path: &Path) -> Result<CompleteOutput, DatasetError> {
     let out = written.map_err(|error| error.of(path))?;
-    out.settle().map_err(|error| DatasetError::Unwritable(path.to_path_buf(), error))
+    out.complete().map_err(|error| DatasetError::Unwritable(path.to_path_buf(), error))
 }
 
 /// Pairs of labels, from texts such as `build=1234`.

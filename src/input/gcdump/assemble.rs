@@ -48,7 +48,7 @@ pub(super) struct Assembler<'a> {
     /// The builder's slot of each type of the dump.
     slots: Vec<u32>,
     /// Objects that must be held apart by their types: nodes with an address that are no objects.
-    wrapper_types: Vec<bool>,
+    is_wrapper_type: Vec<bool>,
     wrappers: FxHashSet<usize>,
     /// Id and index of each object, where only totals are kept of them.
     counted_objects: Vec<(u64, usize)>,
@@ -68,7 +68,7 @@ impl<'a> Assembler<'a> {
         };
         let section = Section {
             name,
-            complete: dump.graph.complete,
+            complete: dump.graph.is_complete,
             declared_types: dump.graph.types.len() as u64,
             ..Section::default()
         };
@@ -83,7 +83,7 @@ impl<'a> Assembler<'a> {
             totals: Totals::default(),
             counts: NodeCounts::default(),
             slots: Vec::with_capacity(dump.graph.types.len()),
-            wrapper_types: Vec::with_capacity(dump.graph.types.len()),
+            is_wrapper_type: Vec::with_capacity(dump.graph.types.len()),
             wrappers: FxHashSet::default(),
             counted_objects: Vec::new(),
             share,
@@ -99,7 +99,7 @@ impl<'a> Assembler<'a> {
             self.builder.check_memory()?;
             let name = dump_type.name.clone().filter(|name| !name.is_empty());
             let raw = name.unwrap_or_else(|| format!("<type {index:#x}>"));
-            self.wrapper_types.push(is_wrapper(&raw));
+            self.is_wrapper_type.push(is_wrapper(&raw));
             let name = if raw_types { raw } else { repaired_type_name(without_size_suffix(&raw)) };
             let module = dump_type.module.as_deref().map(file_name_of).filter(|module| !module.is_empty());
             let slot = self.builder.new_type();
@@ -237,12 +237,12 @@ impl<'a> Assembler<'a> {
     }
 
     fn find_wrappers(&mut self) {
-        if !self.wrapper_types.contains(&true) {
+        if !self.is_wrapper_type.contains(&true) {
             return;
         }
         let graph = &self.dump.graph;
         let is_wrapper = |index: usize| match graph.record(index) {
-            Record::Node(node) => self.wrapper_types[node.type_index],
+            Record::Node(node) => self.is_wrapper_type[node.type_index],
             _ => false,
         };
         self.wrappers = (0..graph.node_count).filter(|&index| is_wrapper(index)).collect();
@@ -318,7 +318,7 @@ impl<'a> Assembler<'a> {
         self.reading.diagnostics.add(&UNDEFINED_NODE, counts.undefined_nodes, at, String::new);
         let without_address = (0..graph.node_count).rev().take_while(|&index| graph.address(index).is_none()).count();
         self.reading.diagnostics.add(&MISSING_ADDRESSES, without_address as u64, file_end, String::new);
-        if !graph.complete {
+        if !graph.is_complete {
             self.reading.diagnostics.add(&TRUNCATED, 1, file_end, String::new);
         }
         if let Some(offset) = self.dump.unread_from {
@@ -336,7 +336,7 @@ impl<'a> Assembler<'a> {
         self.reading.diagnostics.add(&PADDING, padding_bytes.min(1), end, || format!("{padding_bytes} bytes"));
         let (dump, counts) = (self.dump, &self.counts);
         let is_sample = self.is_sample();
-        let extent = Extent { end, objects: counts.objects, loss_codes: LOST };
+        let extent = Extent { end, objects: counts.objects, loss_codes: LOSS_CODES };
         let info = &mut self.reading.info;
         info.version = Some(dump.version.to_string());
         info.producer = dump.tool.clone();
@@ -351,7 +351,7 @@ impl<'a> Assembler<'a> {
         ]);
         let top = usize::try_from(dump.graph.root_index).ok().and_then(|root| dump.graph.type_name_of(root));
         // A heap that a tool walked holds dead objects too; what the runtime itself reports is what the collector kept.
-        info.frozen_heap = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;
+        info.frozen_heap = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.is_complete;
         if is_sample {
             info.sampled = Some(dump.multipliers);
             let (objects, bytes) = dump.multipliers;
@@ -361,7 +361,7 @@ impl<'a> Assembler<'a> {
         if dump.ticks > TICKS_BEFORE_1970 {
             info.snapshots = vec![SnapshotInfo {
                 unix_ms: Some((dump.ticks - TICKS_BEFORE_1970) / 10_000),
-                complete: dump.graph.complete,
+                complete: dump.graph.is_complete,
                 objects: counts.objects,
                 shallow_bytes: counts.bytes,
                 references: counts.references,
@@ -369,7 +369,7 @@ impl<'a> Assembler<'a> {
                 is_passed_over: false,
             }];
         }
-        if !dump.graph.complete {
+        if !dump.graph.is_complete {
             return extent;
         }
         info.trailer =

@@ -4,7 +4,7 @@ use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
-use super::memory_graph::{MemoryGraph, to_end};
+use super::memory_graph::{MemoryGraph, skip_to_end};
 use super::serialization::{FoundObject, ObjectReader, Parsed, TaggedValue, tagged, text};
 use crate::graph::{Generation, GenerationRange, MemoryShare};
 
@@ -30,7 +30,7 @@ pub(super) struct HeapDump<'a> {
     /// The offset from which the fields behind the heap could not be read.
     pub(super) unread_from: Option<usize>,
     /// Where texts of the machine and of what was printed while the dump was taken stand, with their lengths.
-    pub(super) private: Vec<std::ops::Range<usize>>,
+    pub(super) private_ranges: Vec<std::ops::Range<usize>>,
 }
 
 /// A reason for which nothing can be read.
@@ -66,7 +66,7 @@ impl<'a> HeapDump<'a> {
         (*rest, self.multipliers.1) = le_f32(after)?;
         self.multipliers.0 = count;
         let (after, found) = objects.object(rest)?;
-        *rest = if matches!(found, FoundObject::Begun(..)) { to_end(after)?.0 } else { after };
+        *rest = if matches!(found, FoundObject::Begun(..)) { skip_to_end(after)?.0 } else { after };
         let (after, found) = objects.object(rest)?;
         *rest = match found {
             FoundObject::Begun(..) => self.read_segments(objects, after)?.0,
@@ -105,7 +105,7 @@ impl<'a> HeapDump<'a> {
     /// A text that no answer needs. Its characters, which may take several bytes each, are noted.
     fn private_text(&mut self, objects: &ObjectReader<'a>, input: &'a [u8]) -> Result<&'a [u8], nom::Err<()>> {
         let (rest, _) = text(input)?;
-        self.private.push(objects.offset(input) + 4..objects.offset(rest));
+        self.private_ranges.push(objects.offset(input) + 4..objects.offset(rest));
         Ok(rest)
     }
 
@@ -122,10 +122,10 @@ impl<'a> HeapDump<'a> {
             for number in numbers.iter_mut().take(if head.version >= 1 { 7 } else { 6 }) {
                 (rest, *number) = le_i64(rest)?;
             }
-            (rest, ()) = to_end(rest)?;
+            (rest, ()) = skip_to_end(rest)?;
             self.add_segment(numbers.map(|number| number as u64));
         }
-        to_end(rest)
+        skip_to_end(rest)
     }
 
     /// An object is of the first generation, from the last to 0, whose end lies above it.
@@ -152,7 +152,7 @@ impl<'a> HeapDump<'a> {
     fn read_interop_counts(&mut self, input: &'a [u8]) -> Parsed<'a, ()> {
         let (rest, total) = le_i32(input)?;
         if total == 0 {
-            return to_end(rest);
+            return skip_to_end(rest);
         }
         let (rest, (runtime, com, interfaces, modules)) = (le_u32, le_u32, le_u32, le_u32).parse(rest)?;
         self.wrapper_counts = (runtime, com);
@@ -163,6 +163,6 @@ impl<'a> HeapDump<'a> {
             (rest, _) = take(16usize)(rest)?;
             (rest, _) = text(rest)?;
         }
-        to_end(rest)
+        skip_to_end(rest)
     }
 }

@@ -33,9 +33,9 @@ pub(super) struct MemoryGraph<'a> {
     /// i64 each; fewer than nodes when the dump is cut.
     addresses: &'a [u8],
     pub(super) node_count: usize,
-    pub(super) complete: bool,
+    pub(super) is_complete: bool,
     /// There was not the memory for the types.
-    pub(super) refused: Option<BuildError>,
+    pub(super) types_error: Option<BuildError>,
 }
 
 /// A node's record.
@@ -69,7 +69,7 @@ impl<'a> MemoryGraph<'a> {
     ) -> (Self, Option<&'a [u8]>) {
         let mut graph = MemoryGraph::default();
         let rest = graph.read_parts(objects, head, input, share).ok().map(|(rest, ())| rest);
-        graph.complete = rest.is_some();
+        graph.is_complete = rest.is_some();
         (graph, rest)
     }
 
@@ -91,7 +91,7 @@ impl<'a> MemoryGraph<'a> {
             let texts = [&found.name, &found.module].map(|text| text.as_ref().map_or(0, String::len));
             type_bytes += TYPE_BYTES + texts[0] + texts[1];
             if let Err(refused) = share.hold(type_bytes as u64) {
-                self.refused = Some(refused);
+                self.types_error = Some(refused);
                 return Err(nom::Err::Error(()));
             }
             self.types.push(found);
@@ -106,17 +106,17 @@ impl<'a> MemoryGraph<'a> {
         self.node_blob = &rest[..rest.len().min(blob_bytes as usize)];
         let (mut rest, _) = take(blob_bytes)(rest)?;
         if head.min_reader >= 1 {
-            (rest, ()) = self.deferred_types(objects, rest)?;
+            (rest, ()) = self.read_deferred_types(objects, rest)?;
         }
         let (rest, addresses) = le_u32(rest)?;
         self.addresses = &rest[..rest.len().min(8 * addresses as usize) / 8 * 8];
         let (rest, _) = take(8 * addresses as usize)(rest)?;
-        to_end(rest)
+        skip_to_end(rest)
     }
 
     /// `i32 forward, i32 count, count x { i32 typeId, module, str suffix }, 06`: names for the first types, which have
     /// none (.NET Native).
-    fn deferred_types(&mut self, objects: &mut ObjectReader<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
+    fn read_deferred_types(&mut self, objects: &mut ObjectReader<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
         let (rest, _) = le_i32(input)?;
         let (mut rest, count) = le_u32(rest)?;
         let mut modules: FxHashMap<u32, Option<String>> = FxHashMap::default();
@@ -167,7 +167,7 @@ impl<'a> MemoryGraph<'a> {
         self.types.get(type_index)?;
         let child_count = usize::try_from(read_compressed(record, &mut at)?).ok()?;
         let children = &record[at..];
-        let length = at + length_of(children, child_count)?;
+        let length = at + bytes_of_numbers(children, child_count)?;
         Some(Node { type_index, bytes: u64::try_from(own).ok()?, children, child_count, index, record_bytes: length })
     }
 
@@ -194,7 +194,7 @@ impl Node<'_> {
 }
 
 /// Bytes that so many numbers take, if they are all there: each ends with a byte without the high bit.
-fn length_of(numbers: &[u8], count: usize) -> Option<usize> {
+fn bytes_of_numbers(numbers: &[u8], count: usize) -> Option<usize> {
     if count == 0 {
         return Some(0);
     }
@@ -238,12 +238,12 @@ fn dump_type(input: &[u8]) -> Parsed<'_, DumpType> {
 
 /// `str path, i64 base, i32 bytes, i64 built, str pdb, 16 bytes, i32 age`, and its end.
 fn module_path(input: &[u8]) -> Parsed<'_, Option<String>> {
-    let (rest, (path, ..)) = (text, take(20usize), text, take(20usize), to_end).parse(input)?;
+    let (rest, (path, ..)) = (text, take(20usize), text, take(20usize), skip_to_end).parse(input)?;
     Ok((rest, path))
 }
 
 /// Skips what newer writers put behind an object's fields.
-pub(super) fn to_end(input: &[u8]) -> Parsed<'_, ()> {
+pub(super) fn skip_to_end(input: &[u8]) -> Parsed<'_, ()> {
     let mut rest = input;
     loop {
         let value;

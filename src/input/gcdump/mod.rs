@@ -21,7 +21,7 @@ mod serialization;
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
-    Blot, Detected, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader,
+    Blot, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader,
     Reading, Runtime, Source,
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
@@ -44,10 +44,10 @@ impl Reader for Gcdump {
     }
 
     /// The container's first bytes, and the name of its one object.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let head = start.strip_prefix(serialization::FILE_MAGIC).unwrap_or_default();
         let named = memchr::memmem::find(&head[..head.len().min(40)], b"GCHeapDump").is_some();
-        if named { Detected::Yes } else { Detected::No }
+        if named { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     /// The file itself: it is read whole.
@@ -92,7 +92,7 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     let budget = MemoryBudget::default();
     let file = WholeFile::read(source, &budget)?;
     let (dump, _share) = parse(&file.bytes, &budget)?;
-    let parts = dump.private.iter().map(|part| (part.start as u64..part.end as u64, Vec::new()));
+    let parts = dump.private_ranges.iter().map(|part| (part.start as u64..part.end as u64, Vec::new()));
     Ok((parts.collect(), dump.unread_from.map(|from| from as u64)))
 }
 
@@ -153,7 +153,7 @@ fn parse<'a>(file: &'a [u8], budget: &MemoryBudget) -> Result<(HeapDump<'a>, Mem
         };
         ReadError::new(ReadErrorKind::NotSupported(text))
     })?;
-    match dump.graph.refused {
+    match dump.graph.types_error {
         Some(refused) => Err(refused.into()),
         None => Ok((dump, share)),
     }

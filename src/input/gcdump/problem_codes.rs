@@ -4,7 +4,7 @@ use crate::input::ProblemCode;
 use crate::input::problem_codes::codes;
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&ProblemCode] = &[&MALFORMED_NODE, &TRUNCATED];
+pub static LOSS_CODES: &[&ProblemCode] = &[&MALFORMED_NODE, &TRUNCATED];
 
 codes! {
     MALFORMED_NODE: warning("malformed-node", "objects whose record cannot be read; dropped");

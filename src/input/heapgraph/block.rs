@@ -157,7 +157,7 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_stri
 fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), Malformed> {
     let object = ObjectLine::of_line(line)?;
     if is_strict && let Some(field) = repeated_field(line)? {
-        on_field(block, &REPEATED_KEY, field);
+        add_on_field(block, &REPEATED_KEY, field);
     }
     let wrong = if object.id.is_some() {
         if is_strict {
@@ -171,7 +171,7 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
     block.records += 1;
     if let Err(wrong) = wrong {
         match wrong {
-            Some(field) => on_field(block, &MALFORMED_RECORD, field),
+            Some(field) => add_on_field(block, &MALFORMED_RECORD, field),
             None => block.diagnostics.add_on_line(&MALFORMED_RECORD, block.lines, line),
         }
     }
@@ -189,7 +189,7 @@ fn repeated_field(line: &[u8]) -> Result<Option<Field<'_>>, Malformed> {
 }
 
 /// A problem with the value of a key.
-fn on_field<S: RecordSink>(block: &mut Block<S>, code: &'static ProblemCode, (key, value): Field<'_>) {
+fn add_on_field<S: RecordSink>(block: &mut Block<S>, code: &'static ProblemCode, (key, value): Field<'_>) {
     let at = Position::Line(block.lines);
     block.diagnostics.add(code, 1, at, || format!("key {}: {}", excerpt(key), excerpt(&value.json())));
 }
@@ -204,7 +204,7 @@ fn take_object<'l, S: RecordSink>(
     let id = value.id().filter(|&id| id > 0).ok_or(Some((&b"id"[..], value)))?;
     let bytes = match object.size {
         Some(size) => size.number().unwrap_or_else(|| {
-            on_field(block, &MALFORMED_KEY, (b"size", size));
+            add_on_field(block, &MALFORMED_KEY, (b"size", size));
             0
         }),
         None => {
@@ -217,7 +217,7 @@ fn take_object<'l, S: RecordSink>(
     if let Some(value) = object.class_of {
         match type_key(value) {
             Some(key) => block.classes.push((block.objects.object_count(), key, block.lines)),
-            None => on_field(block, &MALFORMED_KEY, (b"class_of", value)),
+            None => add_on_field(block, &MALFORMED_KEY, (b"class_of", value)),
         }
     }
     let unknown = object.unknown_field.filter(|_| is_strict);
@@ -225,7 +225,7 @@ fn take_object<'l, S: RecordSink>(
         [(&MALFORMED_KEY, object.wrong_kind_field), (&MIXED_RECORD, object.other_record_field), (&UNKNOWN_KEY, unknown)]
     {
         if let Some(field) = field {
-            on_field(block, code, field);
+            add_on_field(block, code, field);
         }
     }
     block.objects.push_object(id, number, bytes, block.lines);
@@ -237,7 +237,7 @@ fn take_object<'l, S: RecordSink>(
     if is_strict {
         let is_name = |value: RawValue<'_>| value.text().is_some() || value == RawValue::Other(b"null");
         if !elements(object.names).all(is_name) || elements(object.names).count() as u64 > count {
-            on_field(block, &MALFORMED_KEY, (b"names", RawValue::Array(object.names)));
+            add_on_field(block, &MALFORMED_KEY, (b"names", RawValue::Array(object.names)));
         }
     }
     Ok(())
@@ -282,7 +282,7 @@ fn push_marked_references<S: RecordSink>(
     }
     for ((key, array), places) in marked.into_iter().zip([weak, soft, finalized]) {
         if places.last().is_some_and(|&last| last >= count) {
-            on_field(block, &MALFORMED_KEY, (key, RawValue::Array(array)));
+            add_on_field(block, &MALFORMED_KEY, (key, RawValue::Array(array)));
         }
     }
     count

@@ -22,7 +22,7 @@ use super::json_lines::Fields;
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
-    Detected, Encoding, Format, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
+    Encoding, Format, FormatMatch, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
     Source, text,
 };
 use crate::graph::{ColumnSource, ObjectColumns};
@@ -39,15 +39,15 @@ impl Reader for Heapgraph {
     }
 
     /// The first line that is not blank is an object with this key.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let (line, _) = text::split_any_line(start.trim_ascii_start());
-        let Ok(mut fields) = Fields::of_line(line) else { return Detected::No };
+        let Ok(mut fields) = Fields::of_line(line) else { return FormatMatch::No };
         while let Ok(Some((key, _))) = fields.next_field() {
             if key == b"heapgraph" {
-                return Detected::Yes;
+                return FormatMatch::Yes;
             }
         }
-        Detected::No
+        FormatMatch::No
     }
 
     fn has_values(&self) -> bool {
@@ -63,7 +63,7 @@ impl Reader for Heapgraph {
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
-        reading.details = reread.filter(Reread::exists).and_then(details);
+        reading.details = reread.filter(Reread::is_available).and_then(details);
         Ok(dump)
     }
 

@@ -34,9 +34,9 @@ pub(super) struct Assembler<'a> {
     pub(super) classes: &'a Classes,
     pub(super) diagnostics: Diagnostics,
     pub(super) raw_types: bool,
-    pub(super) like_mat: bool,
+    pub(super) uses_mat_sizes: bool,
     /// The class `java.lang.Class`.
-    class_class: Option<u64>,
+    java_lang_class: Option<u64>,
 }
 
 impl<'a> Assembler<'a> {
@@ -46,14 +46,14 @@ impl<'a> Assembler<'a> {
         classes: &'a Classes,
         options: &ReadOptions,
     ) -> Self {
-        let class_class = classes.named("java.lang.Class", &reader.texts).map(|dump| dump.id);
+        let java_lang_class = classes.class_named("java.lang.Class", &reader.texts).map(|dump| dump.id);
         let mut diagnostics = reader.diagnostics.clone();
         for &(offset, is_cut) in &content.unreadable {
             let code = if is_cut { &TRUNCATED } else { &BAD_SUBRECORD };
             diagnostics.add(code, 1, Position::Byte(offset), String::new);
         }
-        let (raw_types, like_mat) = (options.raw_types, options.rules == Rules::Mat);
-        Assembler { records: content, reader, classes, diagnostics, raw_types, like_mat, class_class }
+        let (raw_types, uses_mat_sizes) = (options.raw_types, options.rules == Rules::Mat);
+        Assembler { records: content, reader, classes, diagnostics, raw_types, uses_mat_sizes, java_lang_class }
     }
 
     fn texts(&self) -> &'a TextRecords {
@@ -88,11 +88,11 @@ impl<'a> Assembler<'a> {
         }
         let mut ids: Vec<u64> = self.classes.by_id.keys().copied().collect();
         ids.sort_unstable();
-        let mut behind_class: FxHashMap<u64, u64> = FxHashMap::default();
+        let mut distances_behind_class: FxHashMap<u64, u64> = FxHashMap::default();
         for (at, &id) in ids.iter().enumerate() {
             let next = [self.records.object_after_class.get(&id), ids.get(at + 1)].into_iter().flatten().min();
             if let Some(next) = next.filter(|&&next| next > id) {
-                behind_class.insert(id, next - id);
+                distances_behind_class.insert(id, next - id);
             }
         }
         let mut measure = self.records.distances.clone();
@@ -102,23 +102,23 @@ impl<'a> Assembler<'a> {
             texts: self.texts(),
             measure: &measure,
             nearest_distances: &nearest,
-            behind_class: &behind_class,
+            distances_behind_class: &distances_behind_class,
             is_android: self.reader.header.version == "1.0.3",
-            uses_mat_rule: self.like_mat,
+            uses_mat_rule: self.uses_mat_sizes,
         };
         SizeModel::find(&evidence)
     }
 
     pub(super) fn archived_mirrors(&self, sizes: &SizeModel) -> Option<ArchivedMirrors> {
-        let array = self.classes.named("[Ljava.lang.Object;", self.texts())?;
+        let array = self.classes.class_named("[Ljava.lang.Object;", self.texts())?;
         let arrays = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
-        Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance_bytes(self.class_class?, self.classes) })
+        Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance_bytes(self.java_lang_class?, self.classes) })
     }
 
     /// Bytes of each instance of a type; of an array what an element takes.
     fn instance_bytes(&self, slot: &SlotType, sizes: &SizeModel) -> u64 {
         match slot.kind {
-            TypeKind::Instance if Some(slot.class) == self.class_class => {
+            TypeKind::Instance if Some(slot.class) == self.java_lang_class => {
                 sizes.class_instance_bytes(slot.class, self.classes)
             }
             TypeKind::Instance => sizes.instance_bytes(slot.class, self.classes),
@@ -144,15 +144,15 @@ impl<'a> Assembler<'a> {
         }
         let classes = self.classes.class_dumps.iter();
         let bytes: u128 = classes.map(|dump| u128::from(sizes.class_object_bytes(dump, self.texts()))).sum();
-        let slot = self.class_slot();
+        let slot = self.slot_of_java_lang_class();
         totals.push((slot, self.classes.class_dumps.len() as u64, bytes));
         totals
     }
 
     /// The loader of the types of a slot.
-    pub(super) fn origin(&self, slot: u32) -> TypeOrigin {
+    pub(super) fn type_origin(&self, slot: u32) -> TypeOrigin {
         let slot = self.records.types.get(slot as usize).filter(|slot| slot.kind != TypeKind::PrimitiveArray);
-        let loader = slot.and_then(|slot| self.classes.dump(slot.class)).map(|dump| dump.loader);
+        let loader = slot.and_then(|slot| self.classes.class_dump(slot.class)).map(|dump| dump.loader);
         TypeOrigin::Loader(loader.filter(|&id| id != 0).map(|id| IdStyle::Prefixed.format(id)))
     }
 
@@ -162,7 +162,7 @@ impl<'a> Assembler<'a> {
     pub(super) fn finish_objects(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
         self.append_deferred()?;
         self.append_classes(sizes)?;
-        let class_slot = self.class_slot();
+        let slot_of_java_lang_class = self.slot_of_java_lang_class();
         let types = std::mem::take(&mut self.records.types);
         let layouts = &self.classes.layouts.by_class;
         for (id, slot, elements, references) in self.records.builder.repeated_objects() {
@@ -173,7 +173,7 @@ impl<'a> Assembler<'a> {
                 TypeKind::ObjectArray => elements,
                 TypeKind::PrimitiveArray => 0,
             };
-            if slot.0 != class_slot {
+            if slot.0 != slot_of_java_lang_class {
                 self.records.null_references =
                     self.records.null_references.saturating_sub(fields.saturating_sub(references.into()));
             }
@@ -183,14 +183,14 @@ impl<'a> Assembler<'a> {
         let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
         self.records.builder.set_object_sizes(|slot, number| match (slot.0, types[slot.0 as usize].kind) {
             // Classes have their bytes.
-            (slot, _) if slot == class_slot => number,
+            (slot, _) if slot == slot_of_java_lang_class => number,
             (slot, TypeKind::Instance) => own[slot as usize],
             (_, TypeKind::ObjectArray) => sizes.array_bytes(number, None),
             (slot, TypeKind::PrimitiveArray) => sizes.array_bytes(number, Some(own[slot as usize])),
         });
         self.records.types = types;
-        self.add_spaces();
-        let chosen = self.reader.dumps.get(self.reader.chosen().wrapping_sub(1));
+        self.add_heaps_and_soft_references();
+        let chosen = self.reader.dumps.get(self.reader.chosen_dump_number().wrapping_sub(1));
         let section = self.records.builder.section_mut(self.records.section);
         section.null_references += self.records.null_references;
         section.complete = chosen.is_some_and(|dump| dump.is_complete);
@@ -212,7 +212,7 @@ impl<'a> Assembler<'a> {
             });
             let layout = layouts.by_class.get(&instance.class).map_or(&nothing, |layout| &**layout);
             let values = &deferred.bytes[instance.value_start..][..instance.value_bytes as usize];
-            if layout.value_bytes as usize != values.len() && classes.dump(instance.class).is_some() {
+            if layout.value_bytes as usize != values.len() && classes.class_dump(instance.class).is_some() {
                 self.records.size_mismatches.entry(slots[number as usize]).or_insert(instance.position);
             }
             let mut references = Vec::new();
@@ -258,17 +258,17 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn class_slot(&mut self) -> u32 {
-        self.records.slot(self.class_class.unwrap_or(NO_CLASS), TypeKind::Instance, 0)
+    fn slot_of_java_lang_class(&mut self) -> u32 {
+        self.records.slot(self.java_lang_class.unwrap_or(NO_CLASS), TypeKind::Instance, 0)
     }
 
     /// Class objects: their references are the superclass, the loader, and static variables.
     fn append_classes(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
-        let slots = [self.class_slot()];
+        let slots = [self.slot_of_java_lang_class()];
         let mut columns = ObjectColumns::default();
         // Some writers have an instance beside a class dump: one object with the references of both.
         let mut also: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
-        let bytes = self.class_class.map_or(0, |class| sizes.class_instance_bytes(class, self.classes));
+        let bytes = self.java_lang_class.map_or(0, |class| sizes.class_instance_bytes(class, self.classes));
         let of_boot_loader = self.class_held_by_boot_loader();
         for (id, position, references) in std::mem::take(&mut self.records.class_instances) {
             if self.classes.by_id.contains_key(&id) {
@@ -299,7 +299,7 @@ impl<'a> Assembler<'a> {
 
     /// The class of loaders, which the boot loader holds as its own; `None` where it is held anyway.
     pub(super) fn class_held_by_boot_loader(&self) -> Option<u64> {
-        let class = self.classes.named("java.lang.ClassLoader", self.texts())?.id;
+        let class = self.classes.class_named("java.lang.ClassLoader", self.texts())?.id;
         let is_root = |root: &RawRoot| root.tag == sub::ROOT_STICKY_CLASS && root.object == class;
         (!self.records.roots.iter().any(is_root)).then_some(class)
     }
@@ -315,9 +315,9 @@ impl<'a> Assembler<'a> {
     }
 
     /// Hands on in which heap each object is, and which references the runtime may give up.
-    fn add_spaces(&mut self) {
+    fn add_heaps_and_soft_references(&mut self) {
         let soft = std::mem::take(&mut self.records.soft_references);
-        if !self.like_mat {
+        if !self.uses_mat_sizes {
             self.records.builder.add_soft_references(self.records.section, soft.into_iter());
         }
         let mut heaps = std::mem::take(&mut self.records.heap_changes);
@@ -367,7 +367,7 @@ impl<'a> Assembler<'a> {
             self.records.builder.check_name(name.len())?;
             self.records.builder.check_memory()?;
             self.records.builder.name_type_apart(TypeSlot(index as u32), &name, None);
-            let dump = class.and_then(|class| classes.dump(class));
+            let dump = class.and_then(|class| classes.class_dump(class));
             match dump {
                 Some(dump) => self.describe_class(TypeSlot(index as u32), dump),
                 None if slot.kind != TypeKind::PrimitiveArray && slot.class != NO_CLASS => {
@@ -384,12 +384,12 @@ impl<'a> Assembler<'a> {
         }
         let (repeated, first) = classes.repeated;
         self.problem(&GRAPH_CODES.duplicate_object, repeated, first, String::new);
-        let circles = || classes.in_circles.iter().map(|&number| classes.class_dumps[number as usize].position);
+        let circles = || classes.circular_classes.iter().map(|&number| classes.class_dumps[number as usize].position);
         self.problem(&CLASS_CIRCLE, circles().count() as u64, circles().min().unwrap_or(0), String::new);
         let mismatches = std::mem::take(&mut self.records.size_mismatches);
         let first = mismatches.values().copied().min().unwrap_or(0);
         self.problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
-        if classes.class_dumps.len() as u64 > 0 || self.class_class.is_some() {
+        if classes.class_dumps.len() as u64 > 0 || self.java_lang_class.is_some() {
             self.records.builder.objects_hold_class = true;
         }
         Ok(())
@@ -410,7 +410,7 @@ impl<'a> Assembler<'a> {
     }
 
     fn primitive_array_classes(&self) -> [Option<u64>; PRIMITIVES.len()] {
-        let named = |name: String| self.classes.named(&name, self.texts()).map(|dump| dump.id);
+        let named = |name: String| self.classes.class_named(&name, self.texts()).map(|dump| dump.id);
         PRIMITIVES.map(|(_, name, letter)| named(format!("[{letter}")).or_else(|| named(format!("{name}[]"))))
     }
 
@@ -461,7 +461,7 @@ impl<'a> Assembler<'a> {
         }
         let mut has_strong = false;
         for root in roots.iter().filter(|root| root.object != 0) {
-            let mut record = RootRecord::new(root.object, kind_of(root.tag), root.position);
+            let mut record = RootRecord::new(root.object, root_kind_of(root.tag), root.position);
             if root.tag == sub::UNREACHABLE {
                 record.flags = RootFlags(RootFlags::WEAK);
             } else {
@@ -529,7 +529,7 @@ fn has_thread(root: &RawRoot) -> bool {
     )
 }
 
-fn kind_of(tag: u8) -> RootKind {
+fn root_kind_of(tag: u8) -> RootKind {
     match tag {
         sub::ROOT_JNI_GLOBAL => RootKind::JniGlobal,
         sub::ROOT_JNI_LOCAL => RootKind::JniLocal,

@@ -31,14 +31,14 @@ pub(super) struct SlotType {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct TypeTotal {
+pub(super) struct HprofTypeTotal {
     pub(super) objects: u64,
     pub(super) elements: u64,
     /// By elements modulo `RESIDUE_COUNT`; empty for instances.
     pub(super) residues: Vec<u64>,
 }
 
-impl TypeTotal {
+impl HprofTypeTotal {
     pub(super) fn add(&mut self, count: &TypeCount) {
         self.objects += count.objects;
         self.elements += count.elements;
@@ -88,7 +88,7 @@ pub(super) struct HprofRecords {
     /// (object, heap) where the heap changes.
     pub(super) heap_changes: Vec<(u32, AndroidHeap)>,
     /// By slot, where objects are only counted.
-    pub(super) totals: Vec<TypeTotal>,
+    pub(super) totals: Vec<HprofTypeTotal>,
     /// Ids of blocks, to find out whether objects may be listed twice.
     pub(super) repeats: RepeatDetector,
     pub(super) soft_references: Vec<(u64, u64, SoftKind)>,
@@ -124,7 +124,7 @@ impl HprofRecords {
     /// Takes the next block of the file: of its lists nothing is left in it. Error: if there is no memory for it.
     pub(super) fn take_block<S: BlockSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         if self.dump_number != block.dump_number && self.dump_number != 0 {
-            self.restart();
+            self.begin_next_dump();
         }
         self.dump_number = block.dump_number;
         for local in &block.types[block.slots.len()..] {
@@ -140,7 +140,7 @@ impl HprofRecords {
         {
             let mut classes = lock(&self.classes);
             for dump in block.classes.drain(..) {
-                classes.add(dump, block.dump_number);
+                classes.add_class_dump(dump, block.dump_number);
             }
         }
         self.distances.join(&block.distances, &block.slots);
@@ -181,12 +181,12 @@ impl HprofRecords {
             + self.extents.capacity() * size_of::<FileExtent>()
             + self.roots.capacity() * size_of::<RawRoot>()
             + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
-            + self.types.len() * (size_of::<NearestDistance>() + size_of::<TypeTotal>() + 64);
+            + self.types.len() * (size_of::<NearestDistance>() + size_of::<HprofTypeTotal>() + 64);
         Ok(self.share.hold(own as u64)?)
     }
 
     /// Another dump of the file begins, and it is the one that is wanted. Slots stay as they are.
-    fn restart(&mut self) {
+    fn begin_next_dump(&mut self) {
         let types = std::mem::take(&mut self.types);
         let mut fresh = HprofRecords::new(Arc::clone(&self.classes), &self.budget);
         for slot in &types[PRIMITIVES.len()..] {
@@ -214,7 +214,7 @@ impl BlockSink for HprofTypeCounts {
         for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
             let slot = slot as usize;
             if slot >= content.totals.len() {
-                content.totals.resize(slot + 1, TypeTotal::default());
+                content.totals.resize(slot + 1, HprofTypeTotal::default());
             }
             content.totals[slot].add(count);
         }

@@ -4,7 +4,7 @@ use crate::graph::{HeapGraph, Line, NodeId, TypeId};
 use crate::input::{ObjectDetails, ReferenceName, Value};
 
 /// Classes in which class libraries keep their version, and the static variables with it.
-const VERSIONS: [(&str, &[&str]); 2] = [
+const VERSION_FIELDS: [(&str, &[&str]); 2] = [
     ("java.lang.VersionProps", &["java_runtime_name", "java_runtime_version"]),
     ("sun.misc.Version", &["java_runtime_name", "java_runtime_version"]),
 ];
@@ -12,7 +12,8 @@ const VERSIONS: [(&str, &[&str]); 2] = [
 /// `OpenJDK Runtime Environment 17.0.15+6`, as far as the dump says.
 pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option<String> {
     let class_named = |name: &str| graph.types().ids().find(|&class| graph.type_name(class) == name);
-    let (class, variables) = VERSIONS.iter().find_map(|(name, variables)| Some((class_named(name)?, *variables)))?;
+    let (class, variables) =
+        VERSION_FIELDS.iter().find_map(|(name, variables)| Some((class_named(name)?, *variables)))?;
     let node = graph.types().class_object(class)?;
     let text = |wanted: &&str| {
         let is_wanted = |name: &ReferenceName| matches!(name, ReferenceName::StaticField(name) if name == wanted);

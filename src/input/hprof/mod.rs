@@ -26,7 +26,7 @@ use std::sync::Arc;
 use super::blocks::parse_blocks_of;
 use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
-    Detected, Extent, Format, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
+    Extent, Format, FormatMatch, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
     ProblemCode, ReadError, ReadErrorKind, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo,
     Source, TypeOrigin,
 };
@@ -49,8 +49,8 @@ impl Reader for Hprof {
     }
 
     /// By its first bytes.
-    fn detect(&self, start: &[u8]) -> Detected {
-        if start.starts_with(records::FILE_MAGIC) { Detected::Yes } else { Detected::No }
+    fn detect(&self, start: &[u8]) -> FormatMatch {
+        if start.starts_with(records::FILE_MAGIC) { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn rules(&self) -> &'static [Rules] {
@@ -86,7 +86,7 @@ impl Reader for Hprof {
         // Of a dump that lost anything it is not known what was not listed.
         let archived_mirrors = assembler.archived_mirrors(&sizes).filter(|_| reading.info.loss.is_none());
         reading.details = reread
-            .filter(Reread::exists)
+            .filter(Reread::is_available)
             .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let builder = std::mem::take(&mut assembler.records.builder);
@@ -125,7 +125,7 @@ impl Reader for Hprof {
         let repeats = &assembler.records.repeats;
         let first = Position::Byte(repeats.first_position);
         reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.objects, first, String::new);
-        let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.origin(slot)).collect();
+        let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.type_origin(slot)).collect();
         let (sections, names) = std::mem::take(&mut assembler.records.builder).into_names();
         let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128)>::new();
         for ((slot, objects, bytes), origin) in
@@ -210,23 +210,23 @@ fn unreadable(header: BadHeader) -> ReadError {
 }
 
 /// Problems by which objects may be lost.
-static LOST: [&ProblemCode; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
+static LOSS_CODES: [&ProblemCode; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
 
 /// Was anything lost of a file without objects?
 fn is_lost(assembler: &Assembler<'_>) -> bool {
-    assembler.diagnostics.sorted().iter().any(|problem| LOST.iter().any(|code| problem.has_code(code)))
+    assembler.diagnostics.sorted().iter().any(|problem| LOSS_CODES.iter().any(|code| problem.has_code(code)))
 }
 
 /// Judges how the file ended.
 fn finish(assembler: &mut Assembler<'_>) -> Extent {
     let reader = assembler.reader;
-    let end = Position::Byte(reader.end());
-    let chosen = reader.dumps.get(reader.chosen().wrapping_sub(1));
+    let end = Position::Byte(reader.end_offset());
+    let chosen = reader.dumps.get(reader.chosen_dump_number().wrapping_sub(1));
     let has_no_end = chosen.is_some_and(|dump| dump.is_in_segments && !dump.is_complete);
     let several = if reader.dumps.len() > 1 { reader.dumps.len() as u64 } else { 0 };
     assembler.diagnostics.add(&NO_END, has_no_end.into(), end, String::new);
     assembler.diagnostics.add(&SEVERAL_DUMPS, several, Position::Byte(0), String::new);
-    Extent { end, objects: assembler.object_count(), loss_codes: &LOST }
+    Extent { end, objects: assembler.object_count(), loss_codes: &LOSS_CODES }
 }
 
 /// The loss of a dump that is cut or damaged; `None` of one that is whole.
@@ -250,7 +250,7 @@ fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
     add(classes > 0, &format!("descriptions of classes: {classes} that objects are of have none"));
     // A segment says how long it is, and not how many follow it.
     let is_all_known = count(&NO_END) == 0;
-    Some(Loss { read_bytes: reader.end().saturating_sub(unread), lost_bytes, is_all_known, lost })
+    Some(Loss { read_bytes: reader.end_offset().saturating_sub(unread), lost_bytes, is_all_known, lost })
 }
 
 /// Places of objects, for those who read them again.
@@ -278,7 +278,7 @@ fn fill_info(assembler: &Assembler<'_>, reading: &mut Reading) {
         ("roots", counts.roots),
         ("segments", reader.segment_count),
     ]);
-    let chosen = reader.chosen();
+    let chosen = reader.chosen_dump_number();
     let snapshots = reader.dumps.iter().enumerate().map(|(index, dump)| SnapshotInfo {
         unix_ms: i64::try_from(reader.header.unix_ms + dump.micros_after_header / 1000).ok(),
         complete: dump.is_complete,

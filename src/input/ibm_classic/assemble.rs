@@ -62,8 +62,8 @@ impl<'r> Assembler<'r> {
         }
         let last = self.builder.object_count().wrapping_sub(1);
         let last_is_class = self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last);
-        if block.counts.leading_full_zeros > 0 && !self.has_no_open_record && !last_is_class {
-            self.records.counts.full_zeros += block.counts.leading_full_zeros;
+        if block.counts.leading_full_width_nulls > 0 && !self.has_no_open_record && !last_is_class {
+            self.records.counts.full_width_nulls += block.counts.leading_full_width_nulls;
         }
         let first = self.builder.object_count();
         let part = SectionPart {
@@ -155,7 +155,7 @@ impl<'r> Assembler<'r> {
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         self.builder.id_style = IdStyle::Padded(if counts.max_digits > 8 { 16 } else { 8 });
-        let lost = if is_complete { LOST } else { OBJECT_LOSS_CODES_OF_CUT };
+        let lost = if is_complete { LOSS_CODES } else { LOSS_CODES_OF_CUT };
         Extent { end: Position::Line(last_line), objects: all, loss_codes: lost }
     }
 }
@@ -219,8 +219,8 @@ impl BlockCounts {
         self.records_without_word += other.records_without_word;
         self.references += other.references;
         self.null_references += other.null_references;
-        self.full_zeros += other.full_zeros;
-        self.short_zeros += other.short_zeros;
+        self.full_width_nulls += other.full_width_nulls;
+        self.short_nulls += other.short_nulls;
         self.max_digits = self.max_digits.max(other.max_digits);
     }
 }
@@ -254,9 +254,9 @@ impl DumpShape {
     pub(super) fn decide(counts: &BlockCounts, compact_trailer: bool, builder: &GraphBuilder) -> DumpShape {
         if counts.records_without_word > counts.records_with_word {
             DumpShape::Sovereign
-        } else if counts.full_zeros > 0 {
+        } else if counts.full_width_nulls > 0 {
             DumpShape::ClassFirst
-        } else if counts.short_zeros > 0 || compact_trailer {
+        } else if counts.short_nulls > 0 || compact_trailer {
             DumpShape::Jdmpview
         } else if has_class_first(counts, builder) {
             DumpShape::ClassFirst

@@ -109,10 +109,10 @@ pub(super) struct BlockCounts {
     pub(super) references: u64,
     pub(super) null_references: u64,
     /// Nulls in all digits among the references of objects (not classes), and nulls as `0x0` anywhere.
-    pub(super) full_zeros: u64,
-    pub(super) short_zeros: u64,
+    pub(super) full_width_nulls: u64,
+    pub(super) short_nulls: u64,
     /// Full nulls before the block's first record: whose they are only the block before knows.
-    pub(super) leading_full_zeros: u64,
+    pub(super) leading_full_width_nulls: u64,
     pub(super) max_digits: usize,
 }
 
@@ -216,7 +216,7 @@ impl<S: RecordSink> Parser<'_, S> {
     /// Takes a record at the start of a line in the virtual machine's own spacing, with all references that follow so.
     fn fast_record(&mut self) -> bool {
         let Ok((rest, head)) = record::head(&self.text[self.at..], self.address_digits) else { return false };
-        self.begin(head.address, self.address_digits, head.bytes, Some(head.word), head.name);
+        self.begin_record(head.address, self.address_digits, head.bytes, Some(head.word), head.name);
         self.line += 1;
         let mut input = rest;
         let (mut references, mut nulls) = (0, 0);
@@ -241,7 +241,7 @@ impl<S: RecordSink> Parser<'_, S> {
         counts.references += references;
         counts.null_references += nulls;
         if self.owner == ReferenceOwner::Object {
-            counts.full_zeros += nulls;
+            counts.full_width_nulls += nulls;
         }
         self.at = self.text.len() - input.len();
         true
@@ -311,7 +311,7 @@ impl<S: RecordSink> Parser<'_, S> {
         match parsed {
             Some((((address, digits), bytes), (kind, name, used))) => {
                 self.address_digits = if digits > 8 { 16 } else { 8 };
-                self.begin(address, digits, bytes, kind, name);
+                self.begin_record(address, digits, bytes, kind, name);
                 let end = behind_at + used;
                 self.line += newlines(&self.text[self.at..end]);
                 self.at = end;
@@ -327,7 +327,7 @@ impl<S: RecordSink> Parser<'_, S> {
         }
     }
 
-    fn begin(&mut self, address: u64, digits: usize, bytes: u64, word: Option<RecordWord>, name: &[u8]) {
+    fn begin_record(&mut self, address: u64, digits: usize, bytes: u64, word: Option<RecordWord>, name: &[u8]) {
         let number = self.block.names.number(name);
         let counts = &mut self.block.counts;
         counts.max_digits = counts.max_digits.max(digits);
@@ -364,9 +364,9 @@ impl<S: RecordSink> Parser<'_, S> {
         if id == 0 {
             counts.null_references += 1;
             match (digits, self.owner) {
-                (1, _) => counts.short_zeros += 1,
-                (8 | 16, ReferenceOwner::Object) => counts.full_zeros += 1,
-                (8 | 16, ReferenceOwner::PreviousBlock) => counts.leading_full_zeros += 1,
+                (1, _) => counts.short_nulls += 1,
+                (8 | 16, ReferenceOwner::Object) => counts.full_width_nulls += 1,
+                (8 | 16, ReferenceOwner::PreviousBlock) => counts.leading_full_width_nulls += 1,
                 _ => {}
             }
         }

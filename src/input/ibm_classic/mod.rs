@@ -22,7 +22,7 @@ mod record;
 use super::blocks::{BlockCut, parse_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -36,7 +36,7 @@ impl Reader for IbmClassic {
 
     /// Certain with the version line first, or with a record first that has OBJ or CLS. Lines of a web page or a mail
     /// around the dump, or records without those words (shape D), leave it at "maybe".
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut rest = start;
         let mut first = true;
         while !rest.is_empty() {
@@ -48,11 +48,11 @@ impl Reader for IbmClassic {
             }
             let certain = record::version(line).is_some() || record::names_object_or_class(line);
             if certain || record::begins_record(line) {
-                return if certain && first { Detected::Yes } else { Detected::Maybe };
+                return if certain && first { FormatMatch::Yes } else { FormatMatch::Maybe };
             }
             first = false;
         }
-        Detected::No
+        FormatMatch::No
     }
 
     /// An object of 14 bytes of memory has some 40 to 100 characters with its type's name, a reference of 4 bytes 11 or 19;
@@ -72,6 +72,29 @@ impl Reader for IbmClassic {
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         Ok(assemble::<TypeCounts>(source, reading)?.into_types())
     }
+}
+
+/// Returns true for a line of records alone: the version, the trailer, and addresses, each perhaps with a size and a name of
+/// up to three words.
+pub(crate) fn is_record(line: &[u8]) -> bool {
+    let mut rest = text::trim(line);
+    if [&b"// Breakdown"[..], b"// EOF:", b"PrimitiveArrays:"].iter().any(|start| rest.starts_with(start)) {
+        return rest
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || b"/,:-()' ".contains(byte) || byte.is_ascii_alphabetic());
+    }
+    let mut words_of_name = 0;
+    while !rest.is_empty() {
+        let (word, after) = text::split_field(rest);
+        words_of_name = match word {
+            word if record::hex_word(word).is_some() => 0,
+            word if record::size_word(word).is_some() => 3,
+            _ if words_of_name > 0 => words_of_name - 1,
+            _ => return record::version(line).is_some(),
+        };
+        rest = after;
+    }
+    true
 }
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {

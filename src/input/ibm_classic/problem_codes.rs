@@ -15,9 +15,9 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
 };
 
 /// Problems by which objects may be lost. Around a dump that is whole there may be anything.
-pub static LOST: &[&ProblemCode] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
+pub static LOSS_CODES: &[&ProblemCode] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
 /// The same for a dump without its trailer.
-pub static OBJECT_LOSS_CODES_OF_CUT: &[&ProblemCode] =
+pub static LOSS_CODES_OF_CUT: &[&ProblemCode] =
     &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
 
 codes! {

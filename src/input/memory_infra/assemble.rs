@@ -16,8 +16,8 @@ use crate::sort;
 /// Puts heaps together.
 pub(super) struct Assembler<'a> {
     heap_maker: HeapMaker<'a>,
-    /// (dump, pid, allocator): how many heaps there are already.
-    part_counts: FxHashMap<(usize, i64, NameId), u32>,
+    /// By (dump, pid, allocator): how many heaps there are already.
+    heap_counts: FxHashMap<(usize, i64, NameId), u32>,
     /// By dump: bytes of its heaps so far.
     dump_bytes: FxHashMap<usize, u128>,
     share: MemoryShare,
@@ -36,7 +36,7 @@ impl<'a> Assembler<'a> {
         let (share, names_share) = (budget.for_content(), budget.for_content());
         Assembler {
             heap_maker: HeapMaker::new(names, diagnostics, raw_types),
-            part_counts: FxHashMap::default(),
+            heap_counts: FxHashMap::default(),
             dump_bytes: FxHashMap::default(),
             share,
             names_share,
@@ -60,7 +60,7 @@ impl<'a> Assembler<'a> {
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
         // Stable: events of one moment stay in the order of the file.
         sort::by(&mut events, &|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
-        let places = MapPlaces::new(&events);
+        let places = MemoryMapPlaces::new(&events);
         let mut modules: FxHashMap<i64, (Option<usize>, Modules)> = FxHashMap::default();
         let mut stacks: FxHashMap<i64, FrameStacks> = FxHashMap::default();
         let mut maps: FxHashMap<i64, MapsOfProcess> = FxHashMap::default();
@@ -103,7 +103,7 @@ impl<'a> Assembler<'a> {
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
                 let frames = if process.frames.by_id.is_empty() { &trace.global_frames } else { &process.frames };
                 let heap = stacks.heap(&mut self.heap_maker, entries, event, process, frames, modules);
-                let instance = self.next_part(number, event, allocator, None);
+                let instance = self.next_part_number(number, event, allocator, None);
                 let name = process_name(process);
                 self.push(all, heap, number, event, process, (name, instance), allocator)?;
             }
@@ -135,7 +135,7 @@ impl<'a> Assembler<'a> {
                     None if several && instance > 1 => String::new(),
                     None => process_name(process),
                 };
-                let instance = self.next_part(number, event, allocator, several.then_some(instance));
+                let instance = self.next_part_number(number, event, allocator, several.then_some(instance));
                 self.push(all, heap, number, event, process, (name, instance), allocator)?;
             }
         }
@@ -144,8 +144,8 @@ impl<'a> Assembler<'a> {
 
     /// The number, from 1, among heaps of the same dump, process number and allocator. In `heaps_v2` all
     /// allocators of an event have the number of the event.
-    fn next_part(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
-        let count = self.part_counts.entry((dump, event.pid, allocator)).or_default();
+    fn next_part_number(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
+        let count = self.heap_counts.entry((dump, event.pid, allocator)).or_default();
         *count += 1;
         let (count, instance) = (*count, fixed.unwrap_or(*count));
         if count > 1 {
@@ -204,14 +204,15 @@ impl<'a> Assembler<'a> {
 }
 
 /// The events whose memory maps belong to an event's addresses.
-struct MapPlaces {
+struct MemoryMapPlaces {
     last_by_pid: FxHashMap<i64, usize>,
     last_by_dump_and_pid: FxHashMap<(String, i64), usize>,
 }
 
-impl MapPlaces {
+impl MemoryMapPlaces {
     fn new(events: &[DumpEvent]) -> Self {
-        let mut places = MapPlaces { last_by_pid: FxHashMap::default(), last_by_dump_and_pid: FxHashMap::default() };
+        let mut places =
+            MemoryMapPlaces { last_by_pid: FxHashMap::default(), last_by_dump_and_pid: FxHashMap::default() };
         for (at, event) in events.iter().enumerate().filter(|(_, event)| !event.dumps.regions.is_empty()) {
             places.last_by_pid.insert(event.pid, at);
             places.last_by_dump_and_pid.insert((event.id.clone(), event.pid), at);

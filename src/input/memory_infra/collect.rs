@@ -35,7 +35,7 @@ pub(super) struct TraceProcess {
     pub(super) labels: String,
     /// It has the thread that only browsers have.
     pub(super) is_browser: bool,
-    pub(super) frames: Frames,
+    pub(super) frames: FramesById,
     /// `None` until there is a `typeNames` event, even an empty one.
     pub(super) types: Option<ById<NameId>>,
 }
@@ -50,12 +50,12 @@ pub(super) struct DumpEvent {
 
 /// Stack frames by id.
 #[derive(Default)]
-pub(super) struct Frames {
+pub(super) struct FramesById {
     pub(super) rows: Vec<StackFrame>,
     pub(super) by_id: ById<u32>,
 }
 
-impl Frames {
+impl FramesById {
     /// Adds a frame, unless its id is there; gives back the frame that has the id.
     fn insert(&mut self, frame: StackFrame) -> StackFrame {
         if let Some(row) = self.by_id.find(frame.id) {
@@ -82,7 +82,7 @@ pub(super) struct Trace {
     pub(super) dump_events: u64,
     pub(super) processes: FxHashMap<i64, TraceProcess>,
     /// Frames that stand outside events: for processes that have none of their own.
-    pub(super) global_frames: Frames,
+    pub(super) global_frames: FramesById,
     /// Time of each dump's first event.
     pub(super) started_us: FxHashMap<String, i64>,
     /// In the order of the file.
@@ -120,7 +120,7 @@ impl Collector<'_> {
             TraceItem::CutEvent => self.event(json, offset, false),
             TraceItem::StackFrames => {
                 let frames = read_stack_frames(json, self.names);
-                self.keep(frames.len() * FRAME_BYTES);
+                self.count_kept(frames.len() * FRAME_BYTES);
                 frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
             }
         }
@@ -132,7 +132,7 @@ impl Collector<'_> {
     }
 
     /// Counts what is kept; asked for once an event.
-    fn keep(&mut self, bytes: usize) {
+    fn count_kept(&mut self, bytes: usize) {
         self.trace.kept_bytes += bytes as u64;
     }
 
@@ -159,13 +159,13 @@ impl Collector<'_> {
 
     fn dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
         self.trace.dump_events += u64::from(!event.phase.is_empty());
-        self.keep(event.id.len() + PLACE_BYTES);
+        self.count_kept(event.id.len() + PLACE_BYTES);
         let started = self.trace.started_us.entry(event.id.clone()).or_insert(event.time_us);
         *started = (*started).min(event.time_us);
         let dumps = std::mem::take(&mut event.dumps);
         if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
             let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
-            self.keep(dumps.memory_bytes() + id.len() + 2 * size_of::<DumpEvent>());
+            self.count_kept(dumps.memory_bytes() + id.len() + 2 * size_of::<DumpEvent>());
             self.trace.dumps.push(DumpEvent { offset: self.bytes_before + offset, pid, time_us, id, dumps });
         }
     }
@@ -179,7 +179,7 @@ impl Collector<'_> {
         let types = event.type_names.as_ref().map_or(0, Vec::len);
         // Of texts only the last of a process is kept, but they may be long.
         let texts = event.arg_name.as_ref().map_or(0, String::len) + event.arg_labels.as_ref().map_or(0, String::len);
-        self.keep(frames * FRAME_BYTES + types * PLACE_BYTES + 2 * texts + size_of::<TraceProcess>());
+        self.count_kept(frames * FRAME_BYTES + types * PLACE_BYTES + 2 * texts + size_of::<TraceProcess>());
         let process = self.trace.processes.entry(pid).or_default();
         match (&*event.name, event.arg_name) {
             ("process_name", Some(name)) => process.name = Some(name),

@@ -48,7 +48,7 @@ impl<'s> TraceText<'s> {
     }
 
     /// More bytes behind those that are kept from `keep` on; the new place of `keep` is 0. False at the end.
-    fn more(&mut self, keep: usize) -> io::Result<bool> {
+    fn read_more(&mut self, keep: usize) -> io::Result<bool> {
         if self.has_ended {
             return Ok(false);
         }
@@ -79,7 +79,7 @@ impl<'s> TraceText<'s> {
                     byte => return Ok(Some(byte)),
                 }
             }
-            if !self.more(self.used_bytes)? {
+            if !self.read_more(self.used_bytes)? {
                 return Ok(None);
             }
         }
@@ -99,7 +99,7 @@ impl<'s> TraceText<'s> {
                 return Ok(true);
             }
             self.used_bytes = self.end;
-            if !self.more(self.used_bytes)? {
+            if !self.read_more(self.used_bytes)? {
                 return Ok(scan.is_scalar());
             }
         }
@@ -121,7 +121,7 @@ impl<'s> TraceText<'s> {
                 self.skip()?;
                 return Ok(JsonValue::TooLong(from));
             }
-            if !self.more(self.used_bytes)? {
+            if !self.read_more(self.used_bytes)? {
                 let (from, start) = (self.offset(), self.used_bytes);
                 self.used_bytes = self.end;
                 let text = &self.data[start..self.end];

@@ -26,12 +26,12 @@ impl ValueEndScanner {
                 Some(block) if self.depth > 0 && !self.is_after_backslash => {
                     // Backslashes are rare, and a quote behind one is none.
                     let plain = !block.iter().fold(false, |found, &byte| found | (byte == b'\\'));
-                    (BLOCK_BYTES, if plain { self.pass_block(block) } else { self.walk(block) })
+                    (BLOCK_BYTES, if plain { self.pass_block(block) } else { self.find_end_bytewise(block) })
                 }
                 _ => {
                     // Most values begin with a bracket, and can be passed in blocks from there on.
                     let length = if self.depth == 0 && !self.is_in_string { 1 } else { ahead.len().min(BLOCK_BYTES) };
-                    (length, self.walk(&ahead[..length]))
+                    (length, self.find_end_bytewise(&ahead[..length]))
                 }
             };
             if let Some(length) = found {
@@ -43,7 +43,7 @@ impl ValueEndScanner {
     }
 
     /// The same for text of any kind, byte by byte.
-    fn walk(&mut self, text: &[u8]) -> Option<usize> {
+    fn find_end_bytewise(&mut self, text: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < text.len() {
             if self.is_in_string {
@@ -159,7 +159,7 @@ mod tests {
             let cut = cut.min(text.len());
             let mut by_bytes = ValueEndScanner::default();
             let mut in_pieces = ValueEndScanner::default();
-            let expected = by_bytes.walk(&text);
+            let expected = by_bytes.find_end_bytewise(&text);
             prop_assert_eq!(ValueEndScanner::default().find_end(&text), expected);
             let found = in_pieces.find_end(&text[..cut]);
             let found = found.or_else(|| in_pieces.find_end(&text[cut..]).map(|length| cut + length));

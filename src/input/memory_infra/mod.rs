@@ -35,7 +35,7 @@ use std::io::Cursor;
 
 use super::problem_codes::BROKEN_COMPRESSION;
 use super::{
-    Detected, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
+    Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, Reader,
     Reading, Runtime, Source,
 };
 use crate::allocations::{AllocationDump, Names};
@@ -64,7 +64,7 @@ impl Reader for MemoryInfra {
 
     /// Certain with a key of traces in an object, a phase in the objects of an array, or the script element of the trace
     /// viewer's pages, which may also lie behind all of the viewer's own code.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let start = start.trim_ascii_start();
         let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
         match start {
@@ -72,17 +72,17 @@ impl Reader for MemoryInfra {
                 let rest = rest.trim_ascii_start();
                 let first = TRACE_KEYS.iter().any(|key| rest.starts_with(key));
                 if first || has(TRACE_KEYS[0]) {
-                    return Detected::Yes;
+                    return FormatMatch::Yes;
                 }
                 // Other programs write keys of their own in front. V8's heap snapshots are known to be something else.
                 let other = !rest.starts_with(b"\"") || rest.starts_with(b"\"snapshot\"");
-                if other { Detected::No } else { Detected::Maybe }
+                if other { FormatMatch::No } else { FormatMatch::Maybe }
             }
-            [b'[', ..] if has(b"\"ph\"") => Detected::Yes,
-            [b'[', rest @ ..] if rest.trim_ascii_start().starts_with(b"{") => Detected::Maybe,
-            [b'<', ..] if has(b"<script id=\"viewer-data\"") => Detected::Yes,
-            [b'<', ..] if has(b"trace-viewer") || has(b"trace_viewer") => Detected::Maybe,
-            _ => Detected::No,
+            [b'[', ..] if has(b"\"ph\"") => FormatMatch::Yes,
+            [b'[', rest @ ..] if rest.trim_ascii_start().starts_with(b"{") => FormatMatch::Maybe,
+            [b'<', ..] if has(b"<script id=\"viewer-data\"") => FormatMatch::Yes,
+            [b'<', ..] if has(b"trace-viewer") || has(b"trace_viewer") => FormatMatch::Maybe,
+            _ => FormatMatch::No,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::collect::{DumpEvent, Frames, TraceProcess};
+use super::collect::{DumpEvent, FramesById, TraceProcess};
 use super::event::StackFrame;
 use super::heap_maker::{HeapMaker, Modules, UnnamedHeap};
 use super::ids::{RawEntry, RawId};
@@ -62,7 +62,7 @@ impl FrameCache {
                 path
             }
         };
-        builder.frame_at(caller, path)
+        builder.find_or_add_frame_of_path(caller, path)
     }
 }
 
@@ -71,7 +71,7 @@ const NO_CALLER: u32 = u32::MAX;
 /// For a caller's row: nobody has told of it.
 const UNKNOWN_CALLER: u32 = u32::MAX - 1;
 
-fn caller_of(frame: &StackFrame, frames: &Frames) -> u32 {
+fn caller_of(frame: &StackFrame, frames: &FramesById) -> u32 {
     match frame.parent {
         Some(parent) if parent != RawId::EMPTY => frames.by_id.find(parent).unwrap_or(UNKNOWN_CALLER),
         _ => NO_CALLER,
@@ -96,7 +96,7 @@ impl FrameStacks {
         entries: Vec<RawEntry>,
         event: &DumpEvent,
         process: &TraceProcess,
-        frames: &Frames,
+        frames: &FramesById,
         modules: &Modules,
     ) -> UnnamedHeap {
         if self.callers.len() < frames.rows.len() {
@@ -117,7 +117,7 @@ struct HeapBeingRead<'a> {
     stacks: &'a mut FrameStacks,
     event: &'a DumpEvent,
     process: &'a TraceProcess,
-    frames: &'a Frames,
+    frames: &'a FramesById,
     modules: &'a Modules,
 }
 
@@ -147,7 +147,7 @@ impl HeapBeingRead<'_> {
                     }
                 }
                 if old {
-                    frame = self.own_node(maker, frame, row);
+                    frame = self.self_node(maker, frame, row);
                 }
             }
             let type_name = match entry.type_id() {
@@ -211,7 +211,7 @@ impl HeapBeingRead<'_> {
     }
 
     /// The node of what a stack frame, or with none the root, allocated itself.
-    fn own_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
+    fn self_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
         let self_name = maker.self_name;
         let path = match row {
             None => maker.builder.child_path(node, self_name),
@@ -219,7 +219,7 @@ impl HeapBeingRead<'_> {
                 .self_path
                 .get_or_insert_with(|| maker.builder.child_path(node, self_name)),
         };
-        maker.builder.frame_at(node, path)
+        maker.builder.find_or_add_frame_of_path(node, path)
     }
 }
 

@@ -8,7 +8,7 @@ use super::snapshots::{BulkStream, HeapEventKind, Snapshot, find_snapshots};
 use super::store::{GraphStore, SnapshotStore};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
-use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
+use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, is_array_name};
 use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, SnapshotChoice, SnapshotInfo};
 
 /// The parts of the snapshot that was asked for.
@@ -104,13 +104,13 @@ impl Collector {
             self.problem(&NO_RUNDOWN, 0);
         }
         for are_roots in [true, false] {
-            let (missing, offset) = self.missing_others(snapshot, are_roots);
+            let (missing, offset) = self.missing_root_or_handle_events(snapshot, are_roots);
             self.diagnostics.add(&MISSING_ROOT_EVENTS, missing, Position::Byte(offset), String::new);
         }
     }
 
     /// Root events are numbered too, and so are those of dependent handles.
-    fn missing_others(&self, snapshot: &Snapshot, roots: bool) -> (u64, u64) {
+    fn missing_root_or_handle_events(&self, snapshot: &Snapshot, roots: bool) -> (u64, u64) {
         let mut numbers: Vec<(u32, u64)> = snapshot
             .other_events
             .iter()
@@ -283,7 +283,7 @@ fn name_of_type(types: &TraceTypes, rundown: &Rundown, number: usize, raw_types:
     let id = types.ids[number];
     let Some(info) = types.described_types.get(&id) else { return (format!("<type {id:#x}>"), None) };
     let module = rundown.module(info.module).map_or_else(|| format!("Module({:#x})", info.module), String::from);
-    let rank = if info.is_array && !ends_with_rank(&info.name) { "[]" } else { "" };
+    let rank = if info.is_array && !is_array_name(&info.name) { "[]" } else { "" };
     let name = if info.name.is_empty() {
         format!("Type({:#x}){rank} of {module}", info.token)
     } else if raw_types {

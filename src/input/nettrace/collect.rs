@@ -15,7 +15,7 @@ use super::problem_codes::*;
 use super::rundown::{RUNTIME_BYTES, Rundown};
 use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
 use super::store::SnapshotStore;
-use super::trace::{BlockKind, Trace};
+use super::trace::{BlockKind, Recording};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
@@ -33,7 +33,7 @@ pub(super) struct Collector {
     pub(super) field_names: Vec<u8>,
     pub(super) com_references: Vec<ComReference>,
     pub(super) rundown: Rundown,
-    pub(super) trace: Option<Trace>,
+    pub(super) trace: Option<Recording>,
     pub(super) diagnostics: Diagnostics,
     pub(super) events: u64,
     pub(super) runtime_callable_wrappers: u64,
@@ -91,7 +91,7 @@ impl Collector {
         self.diagnostics.add(code, 1, Position::Byte(offset), String::new);
     }
 
-    pub(super) fn set_trace(&mut self, trace: Trace, offset: u64) {
+    pub(super) fn set_trace(&mut self, trace: Recording, offset: u64) {
         match trace.pointer_bytes {
             4 | 8 => self.pointer_bytes = trace.pointer_bytes,
             _ => self.problem(&MALFORMED_BLOCK, offset),
@@ -100,7 +100,13 @@ impl Collector {
     }
 
     /// Takes a block's content, which may be cut; where it is broken, gives how much of it was good.
-    pub(super) fn block(&mut self, kind: BlockKind, content: &[u8], offset: u64, version6: bool) -> Result<(), usize> {
+    pub(super) fn take_block(
+        &mut self,
+        kind: BlockKind,
+        content: &[u8],
+        offset: u64,
+        version6: bool,
+    ) -> Result<(), usize> {
         let good = |rest: &[u8]| content.len() - rest.len();
         match kind {
             BlockKind::Other => {
@@ -126,7 +132,7 @@ impl Collector {
             }
             BlockKind::SequencePoint => {
                 let parsed = if version6 {
-                    self.sequence_point_6(content, offset)
+                    self.sequence_point_of_version6(content, offset)
                 } else {
                     sequence_point(content, |thread, last, time| self.check_sequence(thread, last, time, offset, true))
                 };
@@ -148,7 +154,7 @@ impl Collector {
     }
 
     /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
-    fn sequence_point_6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
+    fn sequence_point_of_version6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
         let (rest, time) = le_u64(content)?;
         let (rest, flags) = le_u32(rest)?;
         let (mut rest, count) = le_u32(rest)?;
@@ -243,7 +249,7 @@ impl Collector {
             EventKind::GenerationRange => {
                 HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?)
             }
-            EventKind::Nodes | EventKind::Edges => return self.bulk(kind, event),
+            EventKind::Nodes | EventKind::Edges => return self.take_bulk_event(kind, event),
             EventKind::RootEdges => {
                 let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
                 HeapEventKind::Roots { index, rows: rows.checked(self, event) }
@@ -261,16 +267,16 @@ impl Collector {
                 HeapEventKind::Com(rows.checked(self, event))
             }
         };
-        self.keep(event, heap_event);
+        self.keep_heap_event(event, heap_event);
         Ok(())
     }
 
-    fn keep(&mut self, event: &Event<'_>, kind: HeapEventKind) {
+    fn keep_heap_event(&mut self, event: &Event<'_>, kind: HeapEventKind) {
         let process = self.thread_processes.get(&event.thread).copied().unwrap_or(0);
         self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
     }
 
-    fn bulk(&mut self, kind: EventKind, event: &Event<'_>) -> Result<(), ()> {
+    fn take_bulk_event(&mut self, kind: EventKind, event: &Event<'_>) -> Result<(), ()> {
         let head = payload::bulk_head(event.payload)?;
         let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == EventKind::Nodes {
             (self.store.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), HeapEventKind::Nodes)
@@ -282,7 +288,7 @@ impl Collector {
                 if kind == EventKind::Nodes {
                     self.tally.add(bulk.count as usize);
                 }
-                self.keep(event, heap_event(bulk));
+                self.keep_heap_event(event, heap_event(bulk));
                 // What is short of its count was read as far as it goes.
                 if bulk.count < u64::from(head.count) { Err(()) } else { Ok(()) }
             }

@@ -114,7 +114,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
     let end = ahead.len().min(length - 1);
     let content = ahead.get(before..end).unwrap_or_default();
     let offset = start + padding as u64;
-    let read = collector.block(kind, content, offset, false);
+    let read = collector.take_block(kind, content, offset, false);
     collector.check()?;
     match read {
         Ok(()) if ends_well => window.advance(length),
@@ -205,7 +205,7 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
                 Ok((_, found)) => collector.set_trace(found, offset),
                 Err(_) => collector.problem(&MALFORMED_BLOCK, offset),
             }
-        } else if let Err(good) = collector.block(kind, content, offset, true)
+        } else if let Err(good) = collector.take_block(kind, content, offset, true)
             && is_complete
         {
             collector.problem(&MALFORMED_BLOCK, offset + good as u64);

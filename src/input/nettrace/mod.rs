@@ -33,8 +33,8 @@ mod window;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Blot, Detected, Extent, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, Problem,
-    ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+    Blot, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use crate::graph::MemoryBudget;
 use assemble::SelectedSnapshot;
@@ -55,8 +55,8 @@ impl Reader for Nettrace {
     }
 
     /// By its first bytes. NetPerf, the container before, is recognised too, to say what it is.
-    fn detect(&self, start: &[u8]) -> Detected {
-        if start.starts_with(container::MAGIC) || is_netperf(start) { Detected::Yes } else { Detected::No }
+    fn detect(&self, start: &[u8]) -> FormatMatch {
+        if start.starts_with(container::MAGIC) || is_netperf(start) { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn graph_codes(&self) -> &'static GraphCodes {
@@ -102,7 +102,7 @@ fn collect(
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-    let extent = Extent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOST };
+    let extent = Extent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOSS_CODES };
     reading.close(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))
@@ -119,17 +119,9 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     container::read_blocks(&mut window, &mut collector)?;
     collector.check()?;
     window.join();
-    let is_damage = |problem: &&&Problem| {
-        [&problem_codes::TRUNCATED, &problem_codes::MALFORMED_BLOCK, &problem_codes::MALFORMED_CONTAINER]
-            .iter()
-            .any(|code| problem.has_code(code))
-    };
-    let offset = |problem: &&Problem| match problem.first_at {
-        Position::Byte(at) => Some(at),
-        _ => None,
-    };
-    let damage = collector.diagnostics.sorted();
-    let unread_from = damage.iter().filter(is_damage).filter_map(offset).min();
+    let damage =
+        [problem_codes::TRUNCATED.name, problem_codes::MALFORMED_BLOCK.name, problem_codes::MALFORMED_CONTAINER.name];
+    let unread_from = collector.diagnostics.first_byte_of(&damage);
     let mut parts = collector.private.unwrap_or_default();
     parts.sort_by_key(|(part, _)| part.start);
     Ok((parts, unread_from))

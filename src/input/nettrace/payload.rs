@@ -69,8 +69,8 @@ pub(super) fn first_number(payload: &[u8]) -> Result<u32, ()> {
 /// `u32 count, u32 generation, u32 reason, u32 type, u16 clr`; version 0: `u32 count, u32 reason`. Type 0 stops the program.
 pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<HeapEventKind, ()> {
     let count = first_number(payload)?;
-    let full = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
-    Ok(HeapEventKind::Start { count, full })
+    let may_hold_snapshot = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
+    Ok(HeapEventKind::Start { count, may_hold_snapshot })
 }
 
 /// `u32 index, u32 count, u16 clr`, entries.

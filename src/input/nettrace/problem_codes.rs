@@ -11,7 +11,7 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
 };
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&ProblemCode] =
+pub static LOSS_CODES: &[&ProblemCode] =
     &[&DROPPED_EVENTS, &MALFORMED_BLOCK, &MALFORMED_CONTAINER, &MALFORMED_EVENT, &MISSING_NODE_EVENTS, &TRUNCATED];
 
 codes! {

@@ -26,7 +26,7 @@ pub(super) enum HeapEventKind {
     /// A collection begins; one of all generations that stops the program may hold a snapshot.
     Start {
         count: u32,
-        full: bool,
+        may_hold_snapshot: bool,
     },
     End {
         count: u32,
@@ -204,8 +204,8 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     for (at, event) in heap_events.iter().enumerate() {
         let process = event.process;
         match &event.kind {
-            HeapEventKind::Start { full: false, .. } => {}
-            HeapEventKind::Start { count, full: true } => {
+            HeapEventKind::Start { may_hold_snapshot: false, .. } => {}
+            HeapEventKind::Start { count, may_hold_snapshot: true } => {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, Some(*count), true));
             }

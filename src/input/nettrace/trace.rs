@@ -9,7 +9,7 @@ use super::fields::{Parsed, utf8};
 
 /// Facts of the recording.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Trace {
+pub(super) struct Recording {
     /// The time at which `ticks` was read, in milliseconds since 1970; `None` if the file gives no date.
     pub(super) unix_ms: Option<i64>,
     pub(super) ticks: i64,
@@ -30,14 +30,14 @@ pub(super) enum BlockKind {
 }
 
 /// `8 x i16 time, i64 ticks, i64 ticks per second, i32 pointer bytes, i32 process id`, processors, sampling rate.
-pub(super) fn trace(input: &[u8]) -> Parsed<'_, Trace> {
+pub(super) fn trace(input: &[u8]) -> Parsed<'_, Recording> {
     let (rest, start) = trace_start(input)?;
     let (rest, process_id) = le_u32(rest)?;
     let (rest, _) = take(8usize)(rest)?;
-    Ok((rest, Trace { process_id: process_id.into(), ..start }))
+    Ok((rest, Recording { process_id: process_id.into(), ..start }))
 }
 
-fn trace_start(input: &[u8]) -> Parsed<'_, Trace> {
+fn trace_start(input: &[u8]) -> Parsed<'_, Recording> {
     let mut rest = input;
     let mut time = [0; 8];
     for field in &mut time {
@@ -45,7 +45,7 @@ fn trace_start(input: &[u8]) -> Parsed<'_, Trace> {
     }
     let (rest, (ticks, ticks_per_second, pointer_bytes)) = (le_i64, le_i64, le_u32).parse(rest)?;
     let pointer_bytes = pointer_bytes as usize;
-    Ok((rest, Trace { unix_ms: unix_ms(time), ticks, ticks_per_second, pointer_bytes, process_id: 0 }))
+    Ok((rest, Recording { unix_ms: unix_ms(time), ticks, ticks_per_second, pointer_bytes, process_id: 0 }))
 }
 
 /// Milliseconds since 1970 of a Windows SYSTEMTIME in UTC: year, month, day of the week, day, hour, minute, second, ms.
@@ -60,7 +60,7 @@ fn unix_ms(time: [u16; 8]) -> Option<i64> {
 }
 
 /// As before up to the pointer bytes, then `i32 count` pairs of strings.
-pub(super) fn trace_of_version6(input: &[u8]) -> Parsed<'_, Trace> {
+pub(super) fn trace_of_version6(input: &[u8]) -> Parsed<'_, Recording> {
     let (rest, start) = trace_start(input)?;
     let (mut rest, pairs) = le_u32(rest)?;
     let mut process_id = 0;
@@ -72,7 +72,7 @@ pub(super) fn trace_of_version6(input: &[u8]) -> Parsed<'_, Trace> {
             process_id = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
         }
     }
-    Ok((rest, Trace { process_id, ..start }))
+    Ok((rest, Recording { process_id, ..start }))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const MIN_TELLING_ELEMENTS: u64 = 4;
 /// Classes that a class is derived from, at most.
 const MAX_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
-static LOST: [&ProblemCode; 2] = [&TRUNCATED, &BAD_RECORD];
+static LOSS_CODES: [&ProblemCode; 2] = [&TRUNCATED, &BAD_RECORD];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SlotKind {
@@ -47,7 +47,7 @@ struct PhdClass {
 struct SlotCount {
     objects: u64,
     /// Position of the first of them in the file.
-    first_at: u64,
+    first_position: u64,
     /// Bytes of arrays: as stated, or in each form of 64 bits.
     bytes_by_form: [u128; 3],
 }
@@ -118,14 +118,14 @@ impl<'r> Assembler<'r> {
             min_distance_after_class: None,
             end: 0,
             is_complete: false,
-            array_form: ArrayForm::Narrow,
+            array_form: ArrayForm::Bits32,
             java_core: None,
             thread_classes: FxHashMap::default(),
         }
     }
 
     /// Takes what names the threads of the dump, before its first record.
-    pub(super) fn take_core(&mut self, core: JavaCore) {
+    pub(super) fn take_java_core(&mut self, core: JavaCore) {
         self.thread_classes = core.threads.iter().map(|thread| (thread.address, None)).collect();
         self.java_core = Some(core);
     }
@@ -141,7 +141,7 @@ impl<'r> Assembler<'r> {
         self.reading.diagnostics.add(code, count, position(at), String::new);
     }
 
-    pub(super) fn take(&mut self, what: PhdRecord, records: &RecordReader, at: u64) -> Result<(), ReadError> {
+    pub(super) fn take_record(&mut self, what: PhdRecord, records: &RecordReader, at: u64) -> Result<(), ReadError> {
         let kind = match &what {
             PhdRecord::Object(class) => SlotKind::Object(*class),
             PhdRecord::ObjectArray(class) => SlotKind::ObjectArray(*class),
@@ -169,7 +169,7 @@ impl<'r> Assembler<'r> {
         self.objects += 1;
         let count = &mut self.counts[slot as usize];
         if count.objects == 0 {
-            count.first_at = at;
+            count.first_position = at;
         }
         count.objects += 1;
         self.arrays += u64::from(is_array);
@@ -234,8 +234,8 @@ impl<'r> Assembler<'r> {
 
     fn count(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
         let count = &mut self.counts[slot as usize];
-        for (sum, form) in count.bytes_by_form.iter_mut().zip(ArrayForm::WIDE) {
-            let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Narrow };
+        for (sum, form) in count.bytes_by_form.iter_mut().zip(ArrayForm::ALL_64_BIT) {
+            let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Bits32 };
             *sum += u128::from(array_bytes(kind, number, form, &records.layout).unwrap_or(0));
         }
     }
@@ -257,13 +257,15 @@ impl<'r> Assembler<'r> {
     /// Names types and gives objects their sizes.
     pub(super) fn finish(&mut self) -> Result<Extent, ReadError> {
         let Some(layout) = self.header.clone() else {
-            return Ok(Extent { end: position(self.end), objects: 0, loss_codes: &LOST });
+            return Ok(Extent { end: position(self.end), objects: 0, loss_codes: &LOSS_CODES });
         };
         self.array_form = match (layout.word_bytes, self.has_compressed_references) {
-            (4, _) => ArrayForm::Narrow,
-            (_, true) => ArrayForm::Compressed,
-            (_, false) if !self.has_telling_arrays => ArrayForm::Compressed,
-            (_, false) => ArrayForm::Full(if self.has_16_byte_header { 16 } else { 24 }),
+            (4, _) => ArrayForm::Bits32,
+            (_, true) => ArrayForm::Bits64CompressedReferences,
+            (_, false) if !self.has_telling_arrays => ArrayForm::Bits64CompressedReferences,
+            (_, false) => {
+                ArrayForm::Bits64FullReferences { header_bytes: if self.has_16_byte_header { 16 } else { 24 } }
+            }
         };
         self.name_types();
         if self.builds_graph {
@@ -287,7 +289,7 @@ impl<'r> Assembler<'r> {
             ("classes", self.classes.len() as u64),
             ("references", self.references),
         ]);
-        Ok(Extent { end: position(self.end), objects: self.objects, loss_codes: &LOST })
+        Ok(Extent { end: position(self.end), objects: self.objects, loss_codes: &LOSS_CODES })
     }
 
     /// Bytes of an object that is no array; `None` for an array.
@@ -314,7 +316,7 @@ impl<'r> Assembler<'r> {
             _ => None,
         });
         let is_own = words.clone().next().is_some() && words.all(|class| class.name.starts_with('['));
-        let unknown = |address: u64| format!("unknown class {}", self.builder_id(address));
+        let unknown = |address: u64| format!("unknown class {}", self.padded_address(address));
         let names: Vec<String> = self
             .slots
             .iter()
@@ -337,13 +339,13 @@ impl<'r> Assembler<'r> {
             if let SlotKind::Object(class) | SlotKind::ObjectArray(class) = *slot
                 && self.class(class).is_none()
             {
-                let text = self.builder_id(class);
-                self.reading.diagnostics.add(&UNKNOWN_CLASS, count.objects, position(count.first_at), || text);
+                let text = self.padded_address(class);
+                self.reading.diagnostics.add(&UNKNOWN_CLASS, count.objects, position(count.first_position), || text);
             }
         }
     }
 
-    fn builder_id(&self, address: u64) -> String {
+    fn padded_address(&self, address: u64) -> String {
         let digits = self.header.as_ref().map_or(16, |layout| 2 * layout.word_bytes);
         IdStyle::Padded(digits as u8).format(address)
     }
@@ -408,7 +410,7 @@ impl<'r> Assembler<'r> {
 
     /// Objects and bytes by type.
     pub(super) fn totals(&self) -> Vec<(String, u64, u64)> {
-        let place = ArrayForm::WIDE.iter().position(|&form| form == self.array_form).unwrap_or(0);
+        let place = ArrayForm::ALL_64_BIT.iter().position(|&form| form == self.array_form).unwrap_or(0);
         let totals = self.slots.iter().zip(&self.counts).enumerate().map(|(slot, (&kind, count))| {
             let bytes = match self.fixed_bytes(kind) {
                 Some(bytes) => u128::from(bytes) * u128::from(count.objects),

@@ -72,35 +72,39 @@ impl PhdHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArrayForm {
     /// 32 bits.
-    Narrow,
+    Bits32,
     /// 64 bits, references of 4 bytes.
-    Compressed,
+    Bits64CompressedReferences,
     /// 64 bits, references of 8 bytes, a header of so many.
-    Full(u64),
+    Bits64FullReferences { header_bytes: u64 },
 }
 
 impl ArrayForm {
     /// Every form of 64 bits.
-    pub(super) const WIDE: [ArrayForm; 3] = [ArrayForm::Compressed, ArrayForm::Full(16), ArrayForm::Full(24)];
+    pub(super) const ALL_64_BIT: [ArrayForm; 3] = [
+        ArrayForm::Bits64CompressedReferences,
+        ArrayForm::Bits64FullReferences { header_bytes: 16 },
+        ArrayForm::Bits64FullReferences { header_bytes: 24 },
+    ];
 
     pub(super) fn reference_bytes(self) -> u64 {
-        if matches!(self, ArrayForm::Full(_)) { 8 } else { 4 }
+        if matches!(self, ArrayForm::Bits64FullReferences { .. }) { 8 } else { 4 }
     }
 
     pub(super) fn bytes(self, length: u64, element_bytes: u64) -> u64 {
         let content = length.saturating_mul(element_bytes);
         match self {
-            ArrayForm::Narrow => round8(content).saturating_add(16),
-            ArrayForm::Compressed => round8(content.saturating_add(8)).max(16),
-            ArrayForm::Full(header) => round8(content.saturating_add(header)),
+            ArrayForm::Bits32 => round8(content).saturating_add(16),
+            ArrayForm::Bits64CompressedReferences => round8(content.saturating_add(8)).max(16),
+            ArrayForm::Bits64FullReferences { header_bytes } => round8(content.saturating_add(header_bytes)),
         }
     }
 
     pub(super) fn describe(self) -> &'static str {
         match self {
-            ArrayForm::Narrow => "arrays as on 32 bits",
-            ArrayForm::Compressed => "arrays as on 64 bits with references of 4 bytes",
-            ArrayForm::Full(_) => "arrays as on 64 bits with references of 8 bytes",
+            ArrayForm::Bits32 => "arrays as on 32 bits",
+            ArrayForm::Bits64CompressedReferences => "arrays as on 64 bits with references of 4 bytes",
+            ArrayForm::Bits64FullReferences { .. } => "arrays as on 64 bits with references of 8 bytes",
         }
     }
 }
@@ -115,11 +119,11 @@ mod tests {
 
     #[test]
     fn arrays_take_what_virtual_machines_give_them() {
-        assert_eq!(ArrayForm::Narrow.bytes(3, 2), 24);
-        assert_eq!(ArrayForm::Narrow.bytes(0, 4), 16);
-        assert_eq!(ArrayForm::Compressed.bytes(0, 1), 16);
-        assert_eq!(ArrayForm::Compressed.bytes(10, 2), 32);
-        assert_eq!(ArrayForm::Full(24).bytes(2, 8), 40);
-        assert_eq!(ArrayForm::Full(16).bytes(u64::MAX, 8), !7);
+        assert_eq!(ArrayForm::Bits32.bytes(3, 2), 24);
+        assert_eq!(ArrayForm::Bits32.bytes(0, 4), 16);
+        assert_eq!(ArrayForm::Bits64CompressedReferences.bytes(0, 1), 16);
+        assert_eq!(ArrayForm::Bits64CompressedReferences.bytes(10, 2), 32);
+        assert_eq!(ArrayForm::Bits64FullReferences { header_bytes: 24 }.bytes(2, 8), 40);
+        assert_eq!(ArrayForm::Bits64FullReferences { header_bytes: 16 }.bytes(u64::MAX, 8), !7);
     }
 }

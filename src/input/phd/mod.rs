@@ -18,8 +18,8 @@ mod stream;
 
 use super::problem_codes::POSSIBLE_REPEAT;
 use super::{
-    Detected, Format, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading,
-    Runtime, Source,
+    Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader,
+    Reading, Runtime, Source,
 };
 use assemble::Assembler;
 use layout::{FILE_MAGIC, PhdHeader, SECTION_NAME};
@@ -39,11 +39,11 @@ impl Reader for Phd {
     }
 
     /// By its first bytes.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         if start.starts_with(FILE_MAGIC) || start.starts_with(MAGIC_SENT_AS_TEXT) {
-            Detected::Yes
+            FormatMatch::Yes
         } else {
-            Detected::No
+            FormatMatch::No
         }
     }
 
@@ -51,7 +51,7 @@ impl Reader for Phd {
         let core = source.path().and_then(|path| javacore::find_beside(path, &reading.budget));
         let mut assembler = Assembler::new(reading, true);
         if let Some(core) = core {
-            assembler.take_core(core);
+            assembler.take_java_core(core);
         }
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
@@ -102,7 +102,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
                 return assembler.end(at + 1, true);
             }
             Ok(what) => {
-                assembler.take(what, &records, at)?;
+                assembler.take_record(what, &records, at)?;
                 tally.set(assembler.objects);
             }
             Err(StopReason::Error(error)) => return Err(error),

@@ -12,8 +12,8 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Detected, Diagnostics, Extent, Format, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
-    Reader, Reading, Runtime, Source,
+    Diagnostics, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
+    ReadErrorKind, Reader, Reading, Runtime, Source,
 };
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
 use crate::graph::{MemoryShare, make_room};
@@ -35,7 +35,7 @@ impl Reader for Pprof {
     }
 
     /// Fields of a profile one behind the other, a kind of values among them.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut has_sample_type = false;
         for field in Fields::new(start) {
             match field {
@@ -43,17 +43,17 @@ impl Reader for Pprof {
                     has_sample_type = true;
                     let is_pair = |field| matches!(field, Ok((1 | 2, Value::Number(_))));
                     if !Fields::new(kind).all(is_pair) {
-                        return Detected::No;
+                        return FormatMatch::No;
                     }
                 }
                 Ok((2..=6 | 11 | 15, Value::Bytes(_)) | (7..=10 | 12 | 14 | 16, Value::Number(_))) => {}
                 Ok((13, _)) => {}
                 // The start breaks off within a field.
                 Err(Malformed::Cut) => break,
-                _ => return Detected::No,
+                _ => return FormatMatch::No,
             }
         }
-        if has_sample_type { Detected::Yes } else { Detected::No }
+        if has_sample_type { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {

@@ -20,7 +20,7 @@ use super::blocks::{BlockCut, parse_blocks};
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
-    Detected, Encoding, Format, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
+    Encoding, Format, FormatMatch, ObjectDetails, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Reread, Runtime,
     Source, text,
 };
 use crate::graph::{ColumnSource, ObjectColumns};
@@ -42,14 +42,14 @@ impl Reader for RubyObjspace {
     }
 
     /// The first line is a root, or an object with its address as Ruby writes it.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let start = start.trim_ascii_start();
         let (line, _) = text::split_any_line(start);
         let has = |text: &[u8]| memchr::memmem::find(line, text).is_some();
         let is_object = line.starts_with(b"{\"address\":\"0x") && has(b"\"type\":\"");
         let is_root = line.starts_with(b"{\"type\":\"ROOT\"") && has(b"\"root\":");
         let is_shape = line.starts_with(b"{\"type\":\"SHAPE\"");
-        if is_object || is_root || is_shape { Detected::Yes } else { Detected::No }
+        if is_object || is_root || is_shape { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn has_values(&self) -> bool {
@@ -61,7 +61,7 @@ impl Reader for RubyObjspace {
         let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
-        reading.details = reread.filter(Reread::exists).and_then(details);
+        reading.details = reread.filter(Reread::is_available).and_then(details);
         Ok(dump)
     }
 

@@ -124,7 +124,7 @@ fn class_name(snapshot: &Snapshot, name: u32, raw_types: bool) -> String {
 pub(super) fn name_of_kind(snapshot: &Snapshot, number: u8) -> String {
     match snapshot.layout.kind(number) {
         NodeKind::Hidden => "(system)".into(),
-        NodeKind::ProblemCode => "(compiled code)".into(),
+        NodeKind::Code => "(compiled code)".into(),
         NodeKind::Closure => "Function".into(),
         NodeKind::RegExp => "RegExp".into(),
         _ => format!("({})", snapshot.layout.kind_name(number)),

@@ -112,7 +112,7 @@ impl ObjectDetails for V8Details {
         self.of_node(graph, node, |read, ordinal| Some(read.text(ordinal, MAX_TEXT_UNITS)?.text))
     }
 
-    fn whole(
+    fn visit_whole_content(
         &self,
         graph: &HeapGraph,
         node: NodeId,
@@ -207,11 +207,11 @@ impl ObjectDetails for V8Details {
         Ok(columns)
     }
 
-    fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+    fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
         self.of_node(graph, node, RereadSnapshot::place)
     }
 
-    fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+    fn function_name(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
         self.of_node(graph, node, RereadSnapshot::function)
     }
 
@@ -223,7 +223,7 @@ impl ObjectDetails for V8Details {
         Ok(Some(Box::new(V8Kinds::new(self.read(graph)?))))
     }
 
-    fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+    fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
         self.of_node(graph, node, RereadSnapshot::stack)
     }
 

@@ -25,7 +25,7 @@ impl V8Kinds {
         let mut scripts = FxHashMap::default();
         for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
             if !scripts.contains_key(&place.script)
-                && let Some(script) = script_of_function(&read, node)
+                && let Some(script) = script_name_of_function(&read, node)
             {
                 scripts.insert(place.script, script);
             }
@@ -35,11 +35,11 @@ impl V8Kinds {
 }
 
 /// The name of the script of a function, among the strings.
-fn script_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> {
+fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> {
     let snapshot = &read.snapshot;
     let shared = snapshot.field(function, "shared")?;
     let script = snapshot.field(shared, "script").or_else(|| snapshot.field(shared, "script_or_debug_info"))?;
-    (snapshot.kind(script) == NodeKind::ProblemCode).then(|| snapshot.names[script as usize])
+    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
 }
 
 impl ReferenceKinds for V8Kinds {
@@ -79,7 +79,7 @@ impl ReferenceKinds for V8Kinds {
         let ordinal = self.read.ordinal(node)?;
         let by_place = self.read.place(ordinal).and_then(|place| self.scripts.get(&place.script).copied());
         let of_function = || match self.read.snapshot.kind(ordinal) {
-            NodeKind::Closure => script_of_function(&self.read, ordinal),
+            NodeKind::Closure => script_name_of_function(&self.read, ordinal),
             _ => None,
         };
         by_place.or_else(of_function).map(|name| self.read.snapshot.strings.name(name))

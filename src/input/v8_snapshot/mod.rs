@@ -35,7 +35,7 @@ mod strings;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Detected, Extent, Format, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
+    Extent, Format, FormatMatch, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
     ReadError, Reader, Reading, Reread, Rules, Runtime, Source,
 };
 use crate::graph::ColumnSource;
@@ -47,7 +47,7 @@ use strings::KeptStrings;
 pub(crate) struct V8Snapshot;
 
 /// Problems by which objects may be lost.
-static LOST: [&crate::input::ProblemCode; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
+static LOSS_CODES: [&crate::input::ProblemCode; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
 
 impl Reader for V8Snapshot {
     fn format(&self) -> Format {
@@ -55,12 +55,12 @@ impl Reader for V8Snapshot {
     }
 
     /// By the keys of its header, which other programs may have moved back.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let has = |key: &[u8]| memchr::memmem::find(start, key).is_some();
         if has(b"\"snapshot\"") && has(b"\"node_fields\"") {
-            return Detected::Yes;
+            return FormatMatch::Yes;
         }
-        if begins_with_rows(start) { Detected::Maybe } else { Detected::No }
+        if begins_with_rows(start) { FormatMatch::Maybe } else { FormatMatch::No }
     }
 
     fn rules(&self) -> &'static [Rules] {
@@ -89,9 +89,9 @@ impl Reader for V8Snapshot {
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
         reading.details = reread
-            .filter(Reread::exists)
+            .filter(Reread::is_available)
             .map(|reread| Box::new(V8Details::new(reread, kept)) as Box<dyn ObjectDetails>);
-        let extent = Extent { end, objects: assembled.objects, loss_codes: &LOST };
+        let extent = Extent { end, objects: assembled.objects, loss_codes: &LOSS_CODES };
         let objects = ParsedObjects::new(assembled.builder).then(move |graph, _, _| {
             graph.unheld_in_tree = true;
             graph.counts_bytes_only = true;
@@ -120,7 +120,7 @@ impl Reader for V8Snapshot {
         fill_info(&snapshot, reading);
         let (types, origins): (Vec<_>, _) = assemble::totals(&snapshot, &applied.classes).into_iter().unzip();
         let objects = types.iter().map(|(_, objects, _): &(String, u64, u64)| objects).sum();
-        let extent = Extent { end: Position::Byte(snapshot.end), objects, loss_codes: &LOST };
+        let extent = Extent { end: Position::Byte(snapshot.end), objects, loss_codes: &LOSS_CODES };
         Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
     }
 }
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn a_snapshot_with_sorted_keys_is_one_whatever_its_blanks() {
         for start in ["{\"edges\":[1,2", "{\n  \"edges\" : [\n    1,\n", " {\"nodes\":[\r\n9"] {
-            assert_eq!(V8Snapshot.detect(start.as_bytes()), Detected::Maybe, "{start}");
+            assert_eq!(V8Snapshot.detect(start.as_bytes()), FormatMatch::Maybe, "{start}");
         }
         for start in ["{\"edges\":[\"a\"", "{\"edges\":[", "[{\"nodes\":[1", "{\"nodes\":{", "{\"traceEvents\":[1", ""]
         {
-            assert_eq!(V8Snapshot.detect(start.as_bytes()), Detected::No, "{start}");
+            assert_eq!(V8Snapshot.detect(start.as_bytes()), FormatMatch::No, "{start}");
         }
     }
 }

@@ -34,13 +34,13 @@ impl<'a> NumberReader<'a> {
             is_within_number: false,
             bad_numbers: 0,
         };
-        numbers.load(0);
+        numbers.load_block(0);
         numbers
     }
 
     /// Finds where the numbers of the 64 bytes from `base` on begin and end; behind the last byte there is a comma.
     #[inline]
-    fn load(&mut self, base: usize) {
+    fn load_block(&mut self, base: usize) {
         let rest = &self.bytes[base..];
         let (digits, is_usual) = match rest.first_chunk::<STEP_BYTES>() {
             Some(bytes) => classify(bytes),
@@ -87,7 +87,7 @@ impl<'a> NumberReader<'a> {
         let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse().ok());
         let value = self.checked(value);
         self.is_within_number = false;
-        self.load(self.at);
+        self.load_block(self.at);
         Some(value)
     }
 
@@ -109,7 +109,7 @@ impl Iterator for NumberReader<'_> {
                 if base + STEP_BYTES > self.bytes.len() {
                     return None;
                 }
-                self.load(base + STEP_BYTES);
+                self.load_block(base + STEP_BYTES);
                 continue;
             }
             let (start, end) = (self.at, base + self.ends.trailing_zeros() as usize);

@@ -172,13 +172,13 @@ impl<'r> Assembler<'r> {
                 self.counts.ends += 1;
                 match self.open_section.take() {
                     None => self.reading.diagnostics.add_on_line(&UNEXPECTED_END_RECORD, line, text),
-                    Some(open) => self.close(open, text, line),
+                    Some(open) => self.close_section(open, text, line),
                 }
             }
         }
     }
 
-    fn close(&mut self, open: OpenSection, end: &[u8], line: u64) {
+    fn close_section(&mut self, open: OpenSection, end: &[u8], line: u64) {
         let (mut end_name, mut end_time) = split_time(end);
         let section = self.builder.section_mut(open.section);
         section.complete = true;
@@ -260,7 +260,7 @@ impl<'r> Assembler<'r> {
             ("roots", counts.roots),
             ("ends", counts.ends),
         ]);
-        Extent { end: Position::Line(last_line), objects: counts.objects, loss_codes: LOST }
+        Extent { end: Position::Line(last_line), objects: counts.objects, loss_codes: LOSS_CODES }
     }
 }
 

@@ -86,7 +86,7 @@ impl<S: RecordSink> Block<S> {
         }
     }
 
-    fn keep(&mut self, name: &[u8]) -> Range<usize> {
+    fn keep_name(&mut self, name: &[u8]) -> Range<usize> {
         let start = self.names.len();
         self.names.extend_from_slice(name);
         start..self.names.len()
@@ -211,7 +211,7 @@ fn parse_line<S: RecordSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>
         b"t" => type_line(fields, block),
         b"r" => root_line(fields, block),
         b"a" => begin_line(fields, block),
-        b"c" => mark(MarkKind::End, trim(fields), block),
+        b"c" => push_mark(MarkKind::End, trim(fields), block),
         _ => {
             block.diagnostics.add_on_line(&UNKNOWN_RECORD, block.lines, line);
             return;
@@ -231,7 +231,7 @@ fn object_line<S: RecordSink>(fields: &[u8], radix: SizeRadix, block: &mut Block
 
 fn type_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let (id, name) = record::type_record(fields)?;
-    let name = block.keep(name);
+    let name = block.keep_name(name);
     block.types.push(TypeLine { id, name, line: block.lines });
     block.note_record();
     Some(())
@@ -246,12 +246,12 @@ fn root_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
 
 fn begin_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let (version, name) = record::app_domain(fields)?;
-    mark(MarkKind::Begin { version }, name, block)
+    push_mark(MarkKind::Begin { version }, name, block)
 }
 
-fn mark<S: RecordSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) -> Option<()> {
+fn push_mark<S: RecordSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) -> Option<()> {
     let before = block.list_lengths();
-    let name = block.keep(name);
+    let name = block.keep_name(name);
     block.marks.push(SectionMark { kind, name, line: block.lines, lengths_before: before });
     block.first_record_lines.push(None);
     block.numbered_types.begin_part();

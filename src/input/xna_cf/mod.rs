@@ -22,7 +22,7 @@ mod record;
 use super::blocks::{BlockCut, parse_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
-use super::{Detected, Format, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -36,16 +36,16 @@ impl Reader for XnaCf {
 
     /// The first line with content is `a`, one or two decimal digits, something. A CLRProfiler log has `a` lines too, but
     /// goes on with `0x`, and never begins with one.
-    fn detect(&self, start: &[u8]) -> Detected {
+    fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut rest = start;
         while !rest.is_empty() {
             let (line, after) = text::split_any_line(rest);
             if !block::is_blank_line(line) {
-                return if record::is_app_domain(text::trim(line)) { Detected::Yes } else { Detected::No };
+                return if record::is_app_domain(text::trim(line)) { FormatMatch::Yes } else { FormatMatch::No };
             }
             rest = after;
         }
-        Detected::No
+        FormatMatch::No
     }
 
     /// An object of 14 bytes of memory has some 16 to 20 characters, a reference of 4 bytes 9 of them at most; in UTF-16
@@ -64,6 +64,26 @@ impl Reader for XnaCf {
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         Ok(assemble::<TypeCounts>(source, reading)?.into_types())
+    }
+}
+
+/// Returns true for a line that is a record and nothing else.
+pub(crate) fn is_record(line: &[u8]) -> bool {
+    let (letter, fields) = text::split_field(text::trim(line));
+    let are_numbers = |mut rest: &[u8]| {
+        std::iter::from_fn(|| {
+            let (word, after) = text::split_field(rest);
+            rest = after;
+            (!word.is_empty()).then_some(word)
+        })
+        .all(|word| text::hex_field(word).is_some())
+    };
+    match letter {
+        b"a" => record::app_domain(fields).is_some(),
+        b"t" => record::type_record(fields).is_some(),
+        b"o" | b"r" => are_numbers(fields),
+        b"c" => true,
+        _ => block::is_blank_line(line),
     }
 }
 

@@ -15,7 +15,7 @@ pub static GRAPH_CODES: GraphCodes = GraphCodes {
 };
 
 /// Problems by which objects may be lost.
-pub static LOST: &[&ProblemCode] = &[&MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
+pub static LOSS_CODES: &[&ProblemCode] = &[&MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
 
 codes! {
     CONFLICTING_TYPE: warning("conflicting-type", "types declared again with another name; the first name was kept");

@@ -13,7 +13,7 @@ use crate::redact::keep::KeptFields;
 /// Superclasses above a class that are followed: a damaged file may have circles.
 const MAX_SUPERCLASSES: usize = 1000;
 /// Of longer values nothing is kept in mind: each instance is laid out for itself.
-const MAX_OPERATIONS: usize = 1 << 16;
+const MAX_KEPT_STEPS: usize = 1 << 16;
 
 /// Facts about a file. Memory grows with its texts and classes, not with its objects.
 #[derive(Debug, Default)]
@@ -225,7 +225,7 @@ impl Plans {
             return Some(number);
         }
         let plan = facts.plan(dump, class, keep, bytes, self.are_apart)?;
-        let is_usual = plan.bytes == bytes as u32 && plan.is_whole && plan.steps.len() < MAX_OPERATIONS;
+        let is_usual = plan.bytes == bytes as u32 && plan.is_whole && plan.steps.len() < MAX_KEPT_STEPS;
         let number = self.list.len() as u32;
         // An instance of another length than its class has: in the place of the one before it.
         match self.by_class.get(&0).copied().filter(|_| !is_usual) {

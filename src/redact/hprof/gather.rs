@@ -35,7 +35,7 @@ pub(super) fn gather(file: &DumpFile, keep: &KeptFields, hash: Option<&KeyedHash
         let lost = walk.lost;
         scan = walk.work;
         walks += 1;
-        if !scan.is_to_repeat() || walks == MAX_SCANS {
+        if !scan.is_to_repeat(lost.bytes > 0) || walks == MAX_SCANS {
             return Ok(Gathered { header, facts: scan.facts, bytes, lost });
         }
         source = file.open()?;

@@ -65,11 +65,11 @@ impl<'k> Scan<'k> {
         }
     }
 
-    /// A walk is over. Returns true if another may find more.
-    pub(super) fn is_to_repeat(&mut self) -> bool {
+    /// A walk is over, which could not pass everything if `is_damaged`. Returns true if another may find more.
+    pub(super) fn is_to_repeat(&mut self, is_damaged: bool) -> bool {
         self.end_array();
         if self.is_first {
-            self.settle_names();
+            self.settle_names(is_damaged);
             self.keep_statics();
         }
         let kept = self.facts.kept.iter().map(|kept| kept.len()).sum();
@@ -83,7 +83,7 @@ impl<'k> Scan<'k> {
 
     /// Finds the texts that name something: classes that objects have or that lie among them, frames of stack traces, fields. A
     /// record of a damaged file may be taken for another, and its text for ids.
-    fn settle_names(&mut self) {
+    fn settle_names(&mut self, is_damaged: bool) {
         let Scan { facts, frames, frames_of_traces, field_names, used_classes, .. } = self;
         facts.texts.sort();
         let Facts { texts, names, class_names, places, .. } = facts;
@@ -94,7 +94,10 @@ impl<'k> Scan<'k> {
         for frame in frames.iter().filter(|frame| frames_of_traces.contains(&frame.id)) {
             if texts.get(frame.signature).is_none_or(|signature| signature.starts_with(b"(")) {
                 facts.frames.insert(frame.id);
-                names.extend([frame.method, frame.signature, frame.file]);
+                // Methods may have blanks in their names.
+                names.extend(
+                    [frame.method, frame.signature, frame.file].into_iter().filter(|&id| !is_damaged || is_name(id)),
+                );
             }
         }
     }

@@ -2,18 +2,21 @@
 //!
 //! Names are those of types, functions and slots, of variables, and of properties: of these what reads as an identifier or
 //! is a part of the name of a type (a plain object is named by its properties), and is no key of an object that is used as
-//! a dictionary. What is wrong with a row may make a name of any text: of a damaged snapshot no string stays.
+//! a dictionary. What is wrong with a row may make a name of any text: of a damaged snapshot no string stays. Damage shows
+//! by numbers that make no sense, counts that are not those of the header, signs between strings, and the order of strings:
+//! V8 numbers them as they are met, first in nodes, then in edges, then in functions of stacks.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashSet, FxHasher};
 
+use super::header::{EDGE_KINDS, NODE_KINDS};
 use super::pieces::Pieces;
 use crate::graph::make_room;
 use crate::input::v8_snapshot::block::DANGLING;
 use crate::input::v8_snapshot::layout::{EdgeKind, NodeKind, SnapshotHeader};
-use crate::input::v8_snapshot::scan::{EndOfInput, SnapshotArray};
+use crate::input::v8_snapshot::scan::{EndOfInput, SnapshotArray, end_of_string};
 use crate::input::{ReadError, is_identifier};
 use crate::redact::dump_file::DumpFile;
 
@@ -23,9 +26,16 @@ const MANY_PROPERTIES: usize = 1000;
 const MANY_OF_ITS_OWN: usize = 10;
 /// Characters of the name of a plain object.
 const MAX_SHAPE_UNITS: u32 = 120;
+/// Of so many strings one that is not where V8 would number it is damage, and more are another writer's.
+const MAX_BREAKS: usize = 4;
+/// Of a string: bytes before its characters, which are at most two each; smaller ones are as they are.
+const MAX_HEAD_BYTES: usize = 24;
+const MIN_ODD_BYTES: usize = 64;
+/// V8 cuts longer texts.
+const MAX_UNITS: usize = 1000;
 
 mod role {
-    /// Of a type, a function, a variable, a slot.
+    /// Of a type, a function, an internal slot.
     pub(super) const NAME: u16 = 1;
     /// A text, a number, a symbol.
     pub(super) const VALUE: u16 = 1 << 1;
@@ -36,19 +46,22 @@ mod role {
     pub(super) const SHAPE: u16 = 1 << 4;
     /// Of a dictionary.
     pub(super) const KEY: u16 = 1 << 5;
+    /// Of a variable, or a slot that has the name of a field: it stays where it reads as an identifier.
+    pub(super) const SLOT: u16 = 1 << 10;
     /// Of anything.
-    pub(super) const USED: u16 = 1 << 10;
+    pub(super) const USED: u16 = 1 << 11;
     // ---- by the text itself
     pub(super) const IDENTIFIER: u16 = 1 << 6;
     /// Small letters and blanks alone, as in `heap number`.
     pub(super) const WORDS: u16 = 1 << 7;
     /// Control characters.
     pub(super) const NO_NAME: u16 = 1 << 8;
-    /// `Object`
+    /// `Object`, `map`
     pub(super) const PLAIN: u16 = 1 << 9;
+    pub(super) const MAP: u16 = 1 << 12;
 }
 
-/// Facts about a snapshot. Memory: 6 bytes a string, 2 bytes a node.
+/// Facts about a snapshot. Memory: 7 bytes a string, 3 bytes a node.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) layout: Arc<SnapshotHeader>,
@@ -61,8 +74,10 @@ pub(super) struct Facts {
     classes: Vec<u16>,
     /// The strings that are to get another entry for values, in the order of these entries.
     pub(super) with_own: Vec<u32>,
-    /// Nothing is wrong with the rows.
+    /// Nothing is wrong with header, rows and strings.
     pub(super) is_sound: bool,
+    /// Strings have the order in which V8 numbers them.
+    is_of_v8: bool,
     /// The file ends early.
     pub(super) is_cut: bool,
     /// Something follows the end.
@@ -70,11 +85,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Walks through a snapshot three times.
+    /// Walks through a snapshot four times.
     pub(super) fn gather(file: &DumpFile) -> Result<Facts, ReadError> {
         let mut pieces = Pieces::open(file, None)?;
-        let (mut units, mut roles) = (Vec::new(), Vec::new());
+        let (mut units, mut roles, mut is_sound) = (Vec::new(), Vec::new(), true);
         while pieces.next_of(SnapshotArray::Strings)? {
+            is_sound &= are_apart(pieces.bytes(), roles.is_empty());
             let mut start = 0;
             for &end in &pieces.block.string_ends {
                 let text = String::from_utf8_lossy(&pieces.block.string_text[start..end as usize]);
@@ -90,7 +106,15 @@ impl Facts {
         let is_cut = !matches!(scanner.end_of_input, EndOfInput::End | EndOfInput::MissingLastBrace);
         let (has_more, with_own) = (scanner.has_data_after_end, Vec::new());
         let classes = Vec::new();
-        let mut facts = Facts { layout, has_value, units, roles, classes, with_own, is_sound: true, is_cut, has_more };
+        is_sound &= layout.edge_names.iter().map(|name| &**name).eq(EDGE_KINDS)
+            && layout
+                .kind_names
+                .iter()
+                .zip(NODE_KINDS)
+                .all(|(name, known)| name == known || !NODE_KINDS.contains(&&**name));
+        let mut facts =
+            Facts { layout, has_value, units, roles, classes, with_own, is_sound, is_of_v8: false, is_cut, has_more };
+        facts.look_at_rows(file)?;
         facts.find_names(file)?;
         facts.find_keys(file)?;
         let is_both = |at: &u32| facts.roles[*at as usize] & role::VALUE != 0 && facts.is_kept(*at);
@@ -102,8 +126,8 @@ impl Facts {
     pub(super) fn is_kept(&self, string: u32) -> bool {
         let Some(&role) = self.roles.get(string as usize).filter(|_| self.is_sound) else { return false };
         let has = |bits: u16| role & bits == bits;
-        let is_property = has(role::IDENTIFIER | role::PROPERTY) && !has(role::KEY);
-        !has(role::NO_NAME) && (has(role::NAME) || has(role::SHAPE) || is_property)
+        let is_word = has(role::IDENTIFIER | role::SLOT) || has(role::IDENTIFIER | role::PROPERTY) && !has(role::KEY);
+        !has(role::NO_NAME) && (has(role::NAME) || has(role::SHAPE) || is_word)
     }
 
     /// Returns true for a node that is named by its value: a number may be by a word, `heap number`.
@@ -139,13 +163,46 @@ impl Facts {
         self.roles.get(string as usize).is_some_and(|role| role & bits != 0)
     }
 
-    fn find_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
-        let mut functions = Pieces::open(file, Some(&self.layout))?;
-        while functions.next_of(SnapshotArray::Functions)? {
-            for function in &functions.block.functions {
+    /// Looks at all rows in the order of the file: whether the numbers are some, as many as the header says, and the strings
+    /// in the order in which V8 numbers them.
+    fn look_at_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+        let mut pieces = Pieces::open(file, Some(&self.layout))?;
+        let mut order = StringOrder { is_met: vec![false; self.roles.len()], last: 0, breaks: 0 };
+        let (mut nodes, mut edges, mut texts, mut odd_texts) = (0, 0, 0, 0);
+        while pieces.next_of_rows()? {
+            let block = &pieces.block;
+            self.is_sound &= block.bad_numbers == 0 && block.incomplete_rows == 0;
+            nodes += block.nodes.names.len() as u64;
+            edges += block.edges.labels.len() as u64;
+            block.nodes.names.iter().for_each(|&name| order.meet(name));
+            let rows = block.nodes.kinds.iter().zip(&block.nodes.names).zip(&block.nodes.sizes);
+            for ((_, &name), &size) in rows.filter(|((kind, _), _)| self.layout.kind(**kind) == NodeKind::String) {
+                texts += 1;
+                let units = self.units.get(name as usize).map_or(MAX_UNITS, |&units| units as usize);
+                let most = (MAX_HEAD_BYTES + 2 * units).max(MIN_ODD_BYTES);
+                // Longer texts are cut.
+                odd_texts += usize::from(units < MAX_UNITS && usize::from(size) > most);
+            }
+            let has_name = |kind: u8| ![EdgeKind::Element as u8, EdgeKind::Hidden as u8].contains(&kind);
+            block.edges.labels.iter().filter(|(kind, _)| has_name(*kind)).for_each(|&(_, name)| order.meet(name));
+            for function in &block.functions {
+                [function.name, function.script_name].into_iter().for_each(|name| order.meet(name));
                 [function.name, function.script_name].into_iter().for_each(|name| self.mark(name, role::NAME));
             }
         }
+        let is_whole = |array| pieces.scanner.whole_arrays.contains(&array);
+        let is_said = |said: Option<u64>, count, array| said.is_none_or(|said| said == count) || !is_whole(array);
+        self.is_sound &= is_said(self.layout.node_count, nodes, SnapshotArray::Nodes)
+            && is_said(self.layout.edge_count, edges, SnapshotArray::Edges);
+        // Other writers number strings as they like; one that breaks V8's order now and then is V8, damaged.
+        self.is_sound &= order.breaks == 0 || order.breaks > self.roles.len() / MAX_BREAKS;
+        self.is_of_v8 = order.breaks == 0;
+        // The same of strings that are larger than their texts would be: these have been moved.
+        self.is_sound &= odd_texts == 0 || odd_texts > texts / MAX_BREAKS;
+        Ok(())
+    }
+
+    fn find_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut rows = Rows::open(file, &self.layout)?;
         let mut properties = Vec::new();
         while let Some((kind, name, edges)) = rows.node()? {
@@ -161,9 +218,8 @@ impl Facts {
                 let Some((kind, name, _)) = rows.edge()? else { break };
                 match kind {
                     EdgeKind::Property => properties.push(name),
-                    EdgeKind::Context | EdgeKind::Internal | EdgeKind::Shortcut | EdgeKind::Weak => {
-                        self.mark(name, role::NAME);
-                    }
+                    EdgeKind::Internal => self.mark(name, role::NAME),
+                    EdgeKind::Context | EdgeKind::Shortcut | EdgeKind::Weak => self.mark(name, role::SLOT),
                     EdgeKind::Element | EdgeKind::Hidden | EdgeKind::Other => {}
                 }
             }
@@ -183,11 +239,23 @@ impl Facts {
     fn find_keys(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut rows = Rows::open(file, &self.layout)?;
         let (mut properties, mut unnamed, mut shapes) = (Vec::new(), Vec::new(), FxHashSet::default());
+        // By node that is a map: whether objects with values have it, and whether others have.
+        let mut holders = vec![0u8; self.classes.len()];
         while let Some((kind, name, edges)) = rows.node()? {
             properties.clear();
             unnamed.clear();
+            let holder = match self.layout.kind_names.get(usize::from(kind)).map_or("", |name| name) {
+                "hidden" | "symbol" => 0,
+                _ => 1 << u8::from(self.has_value.get(usize::from(kind)).is_some_and(|has_value| *has_value)),
+            };
             for _ in 0..edges {
                 let Some((kind, name, to)) = rows.edge()? else { break };
+                if kind == EdgeKind::Internal
+                    && self.has(name, role::MAP)
+                    && let Some(holders) = holders.get_mut(to as usize)
+                {
+                    *holders |= holder;
+                }
                 properties.extend((kind == EdgeKind::Property).then_some(name));
                 if kind == EdgeKind::Property && !self.has(name, role::NAME) {
                     unnamed.push((self.classes.get(to as usize).copied(), name));
@@ -213,14 +281,50 @@ impl Facts {
                 }
             }
         }
+        // V8's objects of one map are of one kind.
+        self.is_sound &= !self.is_of_v8 || holders.iter().all(|&holders| holders != 3);
         Ok(())
     }
 }
 
-/// Returns true for kinds of nodes whose names are what they hold: of V8, and what other writers call so.
+/// Returns true for kinds of nodes whose names are what they hold, and for kinds that are not known.
 fn is_value(kind: &str) -> bool {
-    let kind = kind.to_ascii_lowercase();
-    ["string", "symbol", "regexp", "bigint", "number"].iter().any(|word| kind.contains(word))
+    let holds_one = ["string", "symbol", "regexp", "bigint", "number"].iter().any(|word| kind.contains(word));
+    holds_one || !NODE_KINDS.contains(&kind)
+}
+
+/// Are there only commas and blanks between the strings, one comma for each but the first of all, and no control characters in
+/// them?
+fn are_apart(bytes: &[u8], mut is_first: bool) -> bool {
+    let mut at = 0;
+    while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
+        let end = end_of_string(bytes, begin + 1).unwrap_or(bytes.len());
+        let is_comma = bytes[at..begin].trim_ascii() == if is_first { &b""[..] } else { b"," };
+        if !is_comma || bytes[begin..end].iter().any(|&byte| byte < b' ') {
+            return false;
+        }
+        (at, is_first) = (end, false);
+    }
+    bytes[at..].trim_ascii().is_empty()
+}
+
+/// Strings in the order in which they are met.
+struct StringOrder {
+    is_met: Vec<bool>,
+    last: u32,
+    /// Strings that were met first and are not those behind the last such.
+    breaks: usize,
+}
+
+impl StringOrder {
+    fn meet(&mut self, string: u32) {
+        // The first has no name's number.
+        if let Some(is_met) = self.is_met.get_mut(string as usize).filter(|is_met| !**is_met && string > 0) {
+            *is_met = true;
+            self.breaks += usize::from(string != self.last + 1);
+            self.last = self.last.max(string);
+        }
+    }
 }
 
 fn role_of_text(text: &str) -> u16 {
@@ -232,6 +336,7 @@ fn role_of_text(text: &str) -> u16 {
         | bit(text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), role::WORDS)
         | bit(text.contains(char::is_control), role::NO_NAME)
         | bit(text == "Object", role::PLAIN)
+        | bit(text == "map", role::MAP)
 }
 
 /// Rows of nodes, and behind each those of its edges: two ways through one file.

@@ -4,7 +4,7 @@
 //! A string that names something and is a value too keeps its entry; its values get an entry of their own behind the last.
 
 mod facts;
-mod gaps;
+mod header;
 mod left;
 mod pieces;
 mod write;

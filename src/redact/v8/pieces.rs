@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gaps::GapFilter;
+use super::header::of_snapshot;
 use crate::graph::MemoryBudget;
 use crate::input::blocks::{BlockSource, Buffer};
 use crate::input::v8_snapshot::block::Block;
@@ -10,6 +10,7 @@ use crate::input::v8_snapshot::layout::SnapshotHeader;
 use crate::input::v8_snapshot::scan::{EndOfInput, PieceContext, Scanner, SnapshotArray};
 use crate::input::{ReadError, Source};
 use crate::redact::dump_file::DumpFile;
+use crate::redact::lexer::Lexer;
 use crate::redact::options::LostBytes;
 
 /// Bytes that are read at a time between pieces.
@@ -21,6 +22,7 @@ pub(super) struct Pieces {
     buffer: Buffer,
     /// The last piece that was parsed.
     pub(super) block: Block,
+    bytes: usize,
 }
 
 impl Pieces {
@@ -29,7 +31,7 @@ impl Pieces {
         let budget = MemoryBudget::default();
         let mut scanner = Scanner::new(file.open()?, false, &budget);
         scanner.layout = layout.cloned();
-        Ok(Pieces { scanner, buffer: Buffer::new(budget.for_buffer()), block: Block::default() })
+        Ok(Pieces { scanner, buffer: Buffer::new(budget.for_buffer()), block: Block::default(), bytes: 0 })
     }
 
     fn next(&mut self) -> Result<Option<(PieceContext, usize)>, ReadError> {
@@ -38,14 +40,29 @@ impl Pieces {
 
     /// Goes on to the next piece of an array, which is parsed. False when there is none.
     pub(super) fn next_of(&mut self, region: SnapshotArray) -> Result<bool, ReadError> {
+        self.next_where(|other| other == region)
+    }
+
+    /// The same of any array but the strings.
+    pub(super) fn next_of_rows(&mut self) -> Result<bool, ReadError> {
+        self.next_where(|region| region != SnapshotArray::Strings)
+    }
+
+    fn next_where(&mut self, is_meant: impl Fn(SnapshotArray) -> bool) -> Result<bool, ReadError> {
         while let Some((context, bytes)) = self.next()? {
-            if context.region == region {
+            if is_meant(context.region) {
                 self.block = Block::default();
                 self.block.parse(&self.buffer.text[..bytes], &context);
+                self.bytes = bytes;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The last piece that was parsed, as it stands in the file.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer.text[..self.bytes]
     }
 }
 
@@ -67,7 +84,7 @@ pub(super) fn walk<E: From<ReadError>>(
 ) -> Result<LostBytes, E> {
     let mut raw = Raw { source: file.open()?, bytes: vec![0; WINDOW_BYTES], at: 0, end: 0, offset: 0 };
     let mut pieces = Pieces::open(file, Some(layout))?;
-    let (mut filter, mut stays, mut is_string) = (GapFilter::default(), Vec::new(), false);
+    let (mut lexer, mut is_over, mut is_string) = (Lexer::new(of_snapshot, false), false, false);
     loop {
         let next = pieces.next()?;
         let is_more = next.as_ref().is_some_and(|(context, _)| context.region == SnapshotArray::Strings);
@@ -78,11 +95,15 @@ pub(super) fn walk<E: From<ReadError>>(
             break;
         }
         let until = next.as_ref().map(|(context, _)| context.offset);
-        while !filter.is_over && until.is_none_or(|until| raw.offset < until) && raw.fill()? {
-            stays.clear();
-            let part = raw.part(until);
-            let taken = filter.pass(part, &mut stays);
-            see(Part::Gap(&part[..taken], &stays))?;
+        while !is_over && until.is_none_or(|until| raw.offset < until) && raw.fill()? {
+            let (part, mut taken) = (raw.part(until), 0);
+            while taken < part.len() && !is_over {
+                lexer.byte(part[taken]);
+                is_over = matches!(part[taken], b'}' | b']') && lexer.place.depth() == 0;
+                taken += 1;
+            }
+            see(Part::Gap(&part[..taken], &lexer.out))?;
+            lexer.out.clear();
             raw.advance(taken);
         }
         let Some((context, bytes)) = next else { break };

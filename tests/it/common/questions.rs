@@ -53,7 +53,7 @@ pub fn text_of(answer: &impl Present, format: Format) -> String {
         format,
         terminal: false,
         width: 80,
-        human: false,
+        human_sizes: false,
         header: true,
         color: false,
         ascii: false,
@@ -99,7 +99,7 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     let mut asker = Asker { dump, forms, asked: Vec::new() };
     let rows = |rows| Limits { rows: Some(rows), reverse: false };
     ask!(asker, info, InfoOptions::default());
-    for group_by in GroupBy::OF_HISTOGRAMS.iter().map(|(_, by)| *by) {
+    for group_by in GroupBy::WORDS_OF_HISTOGRAMS.iter().map(|(_, by)| *by) {
         ask!(asker, histogram, HistogramOptions { group_by, ..HistogramOptions::default() });
     }
     for retained in [RetainedBy::Minimum, RetainedBy::Exact] {
@@ -172,7 +172,7 @@ pub fn ask_of_objects(dump: &OpenDump, ids: &[ObjectId], forms: &[Format]) -> Ve
         for paths in [Some(1), Some(3)] {
             ask!(asker, root_paths, RootPathsOptions { paths, ..RootPathsOptions::new(id.clone()) });
         }
-        ask!(asker, root_paths, RootPathsOptions { all_kinds: true, ..RootPathsOptions::new(id.clone()) });
+        ask!(asker, root_paths, RootPathsOptions { with_weak_roots: true, ..RootPathsOptions::new(id.clone()) });
         let all_paths = RootPathsOptions { paths: None, ..RootPathsOptions::new(id.clone()) };
         let mut line = all_paths.command_line();
         asker.ask(line.switch("--merge", true).clone(), merged_paths_to(dump, &all_paths, KeptRows::All));

@@ -45,7 +45,7 @@ impl<'d> ClassifiedHeap<'d> {
     ) -> Self {
         let runtime = dump.info().runtime();
         let structural_names = structural_names(runtime);
-        let libraries = libraries.clone().fit(graph);
+        let libraries = libraries.clone().take_libraries_as_own_if_alone(graph);
         let mut type_roles: Vec<TypeRole> = graph
             .types()
             .ids()
@@ -237,7 +237,7 @@ fn set_owners_by_script(
         }
         let by_script = kinds.script(node).map_or(CodeOwner::Runtime, |script| owner_of_script(&script));
         let name = graph.type_name(type_id);
-        type_roles[type_id.index()].owner = libraries.by_pattern(name).unwrap_or(by_script);
+        type_roles[type_id.index()].owner = libraries.owner_by_pattern(name).unwrap_or(by_script);
     }
     if !type_roles.iter().any(|type_role| type_role.owner == CodeOwner::Application) {
         let libraries = type_roles.iter_mut().filter(|type_role| type_role.owner == CodeOwner::Library);

@@ -117,16 +117,21 @@ pub(super) fn list_node_types(type_roles: &[TypeRole]) -> Vec<bool> {
 
 /// Appends a step for each reference, labelled by its place among those of the object to its type; all to nodes of a list
 /// alike. O(references).
-pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId], steps: &mut Vec<CostedReference>) {
+pub(super) fn label_by_place(
+    graph: &HeapGraph,
+    is_list_node: &[bool],
+    to: &[NodeId],
+    steps: &mut Vec<CostedReference>,
+) {
     const LINEAR_SEARCH_LIMIT: usize = 12;
     if to.len() <= LINEAR_SEARCH_LIMIT {
         let mut types = [0u32; LINEAR_SEARCH_LIMIT];
         for (at, &to) in to.iter().enumerate() {
             let type_id = graph.type_of(to).index() as u32;
-            let is_node = is_node[type_id as usize];
-            let place = if is_node { 0 } else { types[..at].iter().filter(|&&known| known == type_id).count() };
+            let is_list_node = is_list_node[type_id as usize];
+            let place = if is_list_node { 0 } else { types[..at].iter().filter(|&&known| known == type_id).count() };
             types[at] = type_id;
-            steps.push(CostedReference { cost: 1, label: SymbolTable::place(place) });
+            steps.push(CostedReference { cost: 1, label: SymbolTable::place_label(place) });
         }
         return;
     }
@@ -134,7 +139,7 @@ pub(super) fn label_by_place(graph: &HeapGraph, is_node: &[bool], to: &[NodeId],
     for &to in to {
         let type_id = graph.type_of(to);
         let place = places.entry(type_id).or_default();
-        steps.push(CostedReference { cost: 1, label: SymbolTable::place(*place) });
-        *place += usize::from(!is_node[type_id.index()]);
+        steps.push(CostedReference { cost: 1, label: SymbolTable::place_label(*place) });
+        *place += usize::from(!is_list_node[type_id.index()]);
     }
 }

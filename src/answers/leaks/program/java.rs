@@ -4,7 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classified_heap::{ClassifiedHeap, label_by_place, list_node_types};
 use super::symbols::SymbolTable;
-use crate::analysis::leaks::{CUT_COST, CodeOwner, CostedReference, ELEMENT_LABEL, ReferenceCosts, StartObject};
+use crate::analysis::leaks::{
+    CodeOwner, CostedReference, ELEMENT_LABEL, MIN_UNEXPLAINED_COST, ReferenceCosts, StartObject,
+};
 use crate::answers::libraries::dotted;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftKind, SoftReference};
@@ -36,16 +38,16 @@ pub(super) struct JavaReferenceCosts<'h> {
     costs_into_type: Vec<u8>,
     is_array: Vec<bool>,
     /// By type: some of its objects are classes or threads.
-    has_named: Vec<bool>,
-    is_node: Vec<bool>,
+    has_named_objects: Vec<bool>,
+    is_list_node: Vec<bool>,
     /// By type: some of its objects hold softly.
     is_soft: Vec<bool>,
-    soft: &'h [SoftReference],
+    soft_references: &'h [SoftReference],
     /// By class object: a step for each reference.
     steps_of_classes: FxHashMap<NodeId, Vec<CostedReference>>,
     /// By thread: a step for each variable on its stack.
     steps_of_stacks: FxHashMap<NodeId, Vec<CostedReference>>,
-    to_class: u32,
+    class_label: u32,
 }
 
 impl<'h> JavaReferenceCosts<'h> {
@@ -70,23 +72,23 @@ impl<'h> JavaReferenceCosts<'h> {
             graph,
             costs_into_type: into,
             is_array: types.ids().map(|type_id| types.name(type_id).ends_with(']')).collect(),
-            has_named: heap.type_roles.iter().map(|type_role| type_role.has_named_objects).collect(),
-            is_node: list_node_types(&heap.type_roles),
+            has_named_objects: heap.type_roles.iter().map(|type_role| type_role.has_named_objects).collect(),
+            is_list_node: list_node_types(&heap.type_roles),
             is_soft,
-            soft,
+            soft_references: soft,
             steps_of_classes: types
                 .class_objects()
                 .iter()
                 .map(|&(class, _)| (class, steps_of_class(heap, class, symbols)))
                 .collect(),
             steps_of_stacks: steps_of_stacks(heap, symbols),
-            to_class: symbols.number("<class>"),
+            class_label: symbols.number("<class>"),
         }
     }
 
     fn is_soft_reference(&self, from: NodeId, to: NodeId) -> bool {
-        let first = self.soft.partition_point(|soft| soft.source < from);
-        let own = self.soft[first..].iter().take_while(|soft| soft.source == from);
+        let first = self.soft_references.partition_point(|soft| soft.source < from);
+        let own = self.soft_references[first..].iter().take_while(|soft| soft.source == from);
         own.into_iter().any(|soft| soft.target == to && soft.kind == SoftKind::Soft)
     }
 }
@@ -94,18 +96,22 @@ impl<'h> JavaReferenceCosts<'h> {
 impl ReferenceCosts for JavaReferenceCosts<'_> {
     fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
         let type_id = self.graph.type_of(from);
-        let has_named = self.has_named[type_id.index()];
-        let of_class = if has_named { self.steps_of_classes.get(&from) } else { None };
+        let has_named_objects = self.has_named_objects[type_id.index()];
+        let of_class = if has_named_objects { self.steps_of_classes.get(&from) } else { None };
         if let Some(known) = of_class.filter(|known| known.len() == to.len()) {
             steps.extend(to.iter().zip(known).map(|(&to, step)| {
-                let into = if step.cost < CUT_COST { self.costs_into_type[self.graph.type_of(to).index()] } else { 0 };
+                let into = if step.cost < MIN_UNEXPLAINED_COST {
+                    self.costs_into_type[self.graph.type_of(to).index()]
+                } else {
+                    0
+                };
                 CostedReference { cost: step.cost + into, ..*step }
             }));
             return;
         }
         let has_class = self.graph.types().class_is_stored(type_id) && !to.is_empty();
         let own = &to[..to.len() - usize::from(has_class)];
-        let of_stack = if has_named { self.steps_of_stacks.get(&from) } else { None };
+        let of_stack = if has_named_objects { self.steps_of_stacks.get(&from) } else { None };
         let on_stack = of_stack.map_or(&[][..], Vec::as_slice);
         let fields = own.len().saturating_sub(on_stack.len());
         let is_array = self.is_array[type_id.index()];
@@ -116,7 +122,7 @@ impl ReferenceCosts for JavaReferenceCosts<'_> {
             };
             steps.extend(own.iter().map(step));
         } else {
-            label_by_place(self.graph, &self.is_node, &own[..fields], steps);
+            label_by_place(self.graph, &self.is_list_node, &own[..fields], steps);
             let is_soft = self.is_soft[type_id.index()];
             let from_place = steps.len() - fields;
             for (step, &to) in steps[from_place..].iter_mut().zip(own) {
@@ -133,7 +139,7 @@ impl ReferenceCosts for JavaReferenceCosts<'_> {
             steps.extend_from_slice(&on_stack[..own.len() - fields]);
         }
         if has_class {
-            steps.push(CostedReference { cost: TO_CLASS_COST, label: self.to_class });
+            steps.push(CostedReference { cost: TO_CLASS_COST, label: self.class_label });
         }
     }
 }

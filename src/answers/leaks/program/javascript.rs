@@ -92,7 +92,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
         }
     }
 
-    fn kind_of(&mut self, kind: ReferenceKind, name: u32) -> LabelledCost {
+    fn labelled_cost_of(&mut self, kind: ReferenceKind, name: u32) -> LabelledCost {
         match kind {
             ReferenceKind::Element => {
                 return LabelledCost { cost: PLAIN_COST, label: ELEMENT_LABEL, is_property: false, is_context: false };
@@ -100,7 +100,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
             ReferenceKind::Hidden => {
                 return LabelledCost {
                     cost: HIDDEN_COST,
-                    label: SymbolTable::place(0),
+                    label: SymbolTable::place_label(0),
                     is_property: false,
                     is_context: false,
                 };
@@ -148,7 +148,7 @@ impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
             false => 0,
         };
         for (&to, &(kind, name)) in to.iter().zip(&references) {
-            let kind = self.kind_of(kind, name);
+            let kind = self.labelled_cost_of(kind, name);
             let target = self.graph.type_of(to);
             let mut cost = kind.cost;
             if kind.is_property && target == type_id && self.folds_same_type[type_id.index()] && cost == PLAIN_COST {

@@ -15,4 +15,4 @@ pub(super) use classified_heap::{ClassifiedHeap, mask_digits};
 pub(super) use java::LeftOverLoaders;
 pub(super) use modules::{Modules, owner_of_script};
 pub(super) use symbols::SymbolTable;
-pub(super) use type_roles::{STRINGS, simple_name};
+pub(super) use type_roles::{V8_STRING_TYPES, simple_name};

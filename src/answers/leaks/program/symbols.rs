@@ -25,7 +25,7 @@ impl SymbolTable {
     }
 
     /// The label of the reference that comes as this one, from 0, among those of an object to one type.
-    pub(super) fn place(place: usize) -> u32 {
+    pub(super) fn place_label(place: usize) -> u32 {
         debug_assert_eq!(ELEMENT_LABEL, 0);
         1 + (place as u32).min(RESERVED_PLACE_LABELS - 2)
     }

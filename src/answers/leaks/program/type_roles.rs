@@ -122,8 +122,9 @@ impl StructuralNames {
         let simple = simple_name(name);
         let is_engine = is_script && name.starts_with("system / ");
         let is_made = LAMBDA_CLASS_MARKERS.iter().any(|part| name.contains(part)) || simple.starts_with("$Proxy");
-        let carries =
-            owner != CodeOwner::Application && !is_array && (self.carries(simple) || any_matches(&self.glue, simple));
+        let carries = owner != CodeOwner::Application
+            && !is_array
+            && (self.is_carrier(simple) || any_matches(&self.glue, simple));
         let has_no_own_class = (is_script && (name == "Object" || name.starts_with('{')))
             || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
         let is_carrier = match is_script {
@@ -134,7 +135,7 @@ impl StructuralNames {
             symbol: symbols.number(match self.aliases.iter().find(|names| names.contains(&name)) {
                 Some(names) => names[0],
                 None if is_script && has_no_own_class => "Object",
-                None if STRINGS.contains(&name) => STRINGS[0],
+                None if V8_STRING_TYPES.contains(&name) => V8_STRING_TYPES[0],
                 None => without_numbers(name),
             }),
             // A plain object is the runtime's, before its texts.
@@ -144,7 +145,7 @@ impl StructuralNames {
             is_runtime_metadata: self.inner.contains(&name) || is_script && V8_METADATA_TYPES.contains(&name),
             is_chain_link: if is_script { is_engine || self.links.contains(&name) } else { is_carrier },
             folds_same_type: !(is_array || (is_script || has_plain_glue) && is_carrier && !is_engine),
-            has_parts: STRINGS.contains(&name),
+            has_parts: V8_STRING_TYPES.contains(&name),
             is_notable: self.notable.contains(&name),
             is_list_node: self.list_nodes.iter().any(|node| without_type_parameters(simple).ends_with(node)),
             is_anonymous: runtime == Some(Runtime::Java) && is_anonymous(simple),
@@ -154,7 +155,7 @@ impl StructuralNames {
     }
 
     /// True where the simple name of a type of a library says that it carries others.
-    fn carries(&self, simple: &str) -> bool {
+    fn is_carrier(&self, simple: &str) -> bool {
         let name = without_type_parameters(simple);
         let last =
             name.rsplit(['$', '+']).find(|part| !part.is_empty() && !part.bytes().all(|byte| byte.is_ascii_digit()));
@@ -173,7 +174,8 @@ fn is_anonymous(simple: &str) -> bool {
 }
 
 /// Texts of V8, by how they were made.
-pub(in crate::answers::leaks) const STRINGS: [&str; 3] = ["(string)", "(concatenated string)", "(sliced string)"];
+pub(in crate::answers::leaks) const V8_STRING_TYPES: [&str; 3] =
+    ["(string)", "(concatenated string)", "(sliced string)"];
 
 /// V8's own data about the program.
 const V8_METADATA_TYPES: [&str; 7] = [

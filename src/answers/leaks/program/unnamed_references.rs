@@ -27,7 +27,7 @@ const MAX_FIELDS: usize = 200;
 /// Costs and labels where references have no names.
 pub(super) struct UnnamedReferenceCosts<'h> {
     graph: &'h HeapGraph,
-    is_node: Vec<bool>,
+    is_list_node: Vec<bool>,
     is_array: Vec<bool>,
     /// By type: its objects refer to one another as a list does.
     folds_same_type: Vec<bool>,
@@ -46,7 +46,7 @@ impl<'h> UnnamedReferenceCosts<'h> {
         let has_classes = classes_are_starts(heap);
         UnnamedReferenceCosts {
             graph: heap.graph,
-            is_node: list_node_types(&heap.type_roles),
+            is_list_node: list_node_types(&heap.type_roles),
             is_array: names().map(is_array).collect(),
             folds_same_type: heap.type_roles.iter().map(|type_role| type_role.folds_same_type).collect(),
             explains_nothing: names()
@@ -78,7 +78,7 @@ impl UnnamedReferenceCosts<'_> {
             steps.extend(to.iter().map(|_| CostedReference { cost: 1, label: ELEMENT_LABEL }));
             return;
         }
-        label_by_place(self.graph, &self.is_node, to, steps);
+        label_by_place(self.graph, &self.is_list_node, to, steps);
         for (step, &to) in steps.iter_mut().zip(to) {
             if self.folds_same_type[type_id.index()] && self.graph.type_of(to) == type_id {
                 step.cost = 0;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::finder::RecordFinder;
-use super::pass::{Array, Visitor, visit};
+use super::pass::{Array, ObjectVisitor, visit_objects};
 use super::shown_values::TextSource;
 use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
@@ -68,7 +68,7 @@ pub fn contents(
     let mut strings = strings_of(graph, text_sources);
     let mut plan = ContentPlan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
     let is_parts = plan.classes.values().any(|class| class.part_offsets.is_some());
-    let found = visit(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
+    let found = visit_objects(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
     let mut contents = Contents::default();
     strings.are_wide = vec![false; strings.len()];
     if is_parts {
@@ -101,7 +101,8 @@ pub fn contents(
     strings.keys = strings.array_nodes.par_iter().zip(&strings.are_wide).map(key_of_string).collect();
     if wanted.with_arrays {
         let arrays = plan.arrays.nodes().enumerate().map(|(number, node)| (node, key(number)));
-        let is_filled = |key: ContentKey| key.is_known() && !EMPTY_KINDS.iter().any(|&kind| key == key_of(kind, &[]));
+        let is_filled =
+            |key: ContentKey| key.is_known() && !KINDS_READ_WHEN_EMPTY.iter().any(|&kind| key == key_of(kind, &[]));
         contents.arrays = arrays.filter(|&(_, key)| is_filled(key)).collect();
     }
     drop(keys);
@@ -133,7 +134,7 @@ fn lengths_of_texts<'s>(
 }
 
 /// Arrays of characters are read when they are empty too.
-const EMPTY_KINDS: [FieldKind; 2] = [FieldKind::Byte, FieldKind::Char];
+const KINDS_READ_WHEN_EMPTY: [FieldKind; 2] = [FieldKind::Byte, FieldKind::Char];
 
 impl<'g> ContentPlan<'g> {
     fn new(
@@ -257,7 +258,7 @@ impl<'p> FoundContents<'p> {
     }
 }
 
-impl Visitor for FoundContents<'_> {
+impl ObjectVisitor for FoundContents<'_> {
     #[inline]
     fn instance(&mut self, id: u64, class: u64, values: &[u8]) {
         if self.last_class.0 != class {
@@ -292,7 +293,7 @@ impl Visitor for FoundContents<'_> {
         };
         self.array_number = number;
         self.partial_hash = None;
-        array.length > 0 || EMPTY_KINDS.contains(&array.kind)
+        array.length > 0 || KINDS_READ_WHEN_EMPTY.contains(&array.kind)
     }
 
     fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {

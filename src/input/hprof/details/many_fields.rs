@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::finder::RecordFinder;
-use super::pass::{Visitor, visit};
+use super::pass::{ObjectVisitor, visit_objects};
 use super::values::{FieldPlace, field_places, value_at};
 use crate::graph::{FieldKind, GraphNameId, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::hprof::wire::id_of;
@@ -21,7 +21,7 @@ pub fn fields_between(
     for (from, _) in pairs {
         sources.insert(*from);
     }
-    let make = || FieldNames {
+    let make = || FieldNameVisitor {
         graph,
         id_bytes: finder.places.id_bytes,
         sources: &sources,
@@ -30,7 +30,7 @@ pub fn fields_between(
         found: Vec::new(),
     };
     let mut names = vec![None; pairs.len()];
-    for visitor in visit(&finder.places, &finder.reread, make)? {
+    for visitor in visit_objects(&finder.places, &finder.reread, make)? {
         for (at, declaring, name) in visitor.found {
             names[at as usize] = Some((declaring, name));
         }
@@ -38,7 +38,7 @@ pub fn fields_between(
     Ok(names)
 }
 
-struct FieldNames<'p> {
+struct FieldNameVisitor<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
     sources: &'p NodeSet,
@@ -48,7 +48,7 @@ struct FieldNames<'p> {
     found: Vec<(u32, TypeId, GraphNameId)>,
 }
 
-impl Visitor for FieldNames<'_> {
+impl ObjectVisitor for FieldNameVisitor<'_> {
     fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
         let Some(from) = self.graph.node_of_id(id).filter(|&node| self.sources.contains(node)) else { return };
         let type_id = self.graph.type_of(from);
@@ -88,10 +88,15 @@ pub fn values_of_fields(
     names: &[&str],
 ) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
     let id_bytes = finder.places.id_bytes;
-    let make =
-        || FieldValues { graph, id_bytes, names, places: FxHashMap::default(), found: vec![Vec::new(); names.len()] };
+    let make = || FieldValueVisitor {
+        graph,
+        id_bytes,
+        names,
+        places: FxHashMap::default(),
+        found: vec![Vec::new(); names.len()],
+    };
     let mut columns = vec![Vec::new(); names.len()];
-    for visitor in visit(&finder.places, &finder.reread, make)? {
+    for visitor in visit_objects(&finder.places, &finder.reread, make)? {
         columns.iter_mut().zip(visitor.found).for_each(|(column, found)| column.extend(found));
     }
     for column in &mut columns {
@@ -100,7 +105,7 @@ pub fn values_of_fields(
     Ok(columns)
 }
 
-struct FieldValues<'p> {
+struct FieldValueVisitor<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
     names: &'p [&'p str],
@@ -109,7 +114,7 @@ struct FieldValues<'p> {
     found: Vec<Vec<(NodeId, Value)>>,
 }
 
-impl Visitor for FieldValues<'_> {
+impl ObjectVisitor for FieldValueVisitor<'_> {
     fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
         let Some(node) = self.graph.node_of_id(id) else { return };
         let type_id = self.graph.type_of(node);

@@ -167,7 +167,7 @@ impl ObjectDetails for HprofDetails {
         Ok((nth == others && nth + 1 == graph.references(from).len()).then_some(ReferenceName::Class))
     }
 
-    fn whole(
+    fn visit_whole_content(
         &self,
         graph: &HeapGraph,
         node: NodeId,

@@ -23,7 +23,7 @@ pub struct Array {
 }
 
 /// Work on the objects of a pass. Each thread has one.
-pub trait Visitor: Send {
+pub trait ObjectVisitor: Send {
     /// An instance of a class and the bytes of its fields.
     fn instance(&mut self, _id: u64, _class: u64, _values: &[u8]) {}
 
@@ -59,7 +59,7 @@ impl FirstRecords<'_> {
 
 /// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors.
 /// Each object is shown once, with its first record. Error: if the file cannot be read again.
-pub fn visit<V: Visitor>(
+pub fn visit_objects<V: ObjectVisitor>(
     places: &ObjectPlaces,
     reread: &Reread,
     make: impl Fn() -> V + Sync,
@@ -154,7 +154,7 @@ fn visit_part(
     input: &mut dyn PassInput,
     part: &mut Vec<u8>,
     once: &mut FirstRecords<'_>,
-    visitor: &mut impl Visitor,
+    visitor: &mut impl ObjectVisitor,
 ) -> Result<(), ReadError> {
     input.read(extent.offset, extent.bytes.min(MAX_PART_BYTES) as usize, part)?;
     let mut at = 0;
@@ -181,7 +181,7 @@ fn visit_part(
                         // A large one, whose head alone is in the part; it is the last.
                         None => {
                             let offset = extent.offset + (at + head) as u64;
-                            return visit_large(&array, offset, elements, input, part, visitor);
+                            return visit_large_array(&array, offset, elements, input, part, visitor);
                         }
                     }
                 }
@@ -203,13 +203,13 @@ fn array_of(record: &[u8], id_bytes: usize) -> Option<(Array, usize)> {
     Some((Array { id, kind, length }, 10 + id_bytes))
 }
 
-fn visit_large(
+fn visit_large_array(
     array: &Array,
     offset: u64,
     bytes: u64,
     input: &mut dyn PassInput,
     piece: &mut Vec<u8>,
-    visitor: &mut impl Visitor,
+    visitor: &mut impl ObjectVisitor,
 ) -> Result<(), ReadError> {
     let mut done = 0;
     while done < bytes {

@@ -148,10 +148,12 @@ fn look_in_record(
         Wanted::Value(TextSource::Nothing) => FoundValue::Nothing,
         Wanted::Name if record.tag == sub::INSTANCE => look_in_string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
-        Wanted::Name => read_characters(finder, record, (false, 0, None), most_units)
-            .map_or(FoundValue::Nothing, |text| FoundValue::Found(ShownValue::Name(text))),
+        Wanted::Name => {
+            read_characters(finder, record, CharacterRange { is_wide: false, start: 0, count: None }, most_units)
+                .map_or(FoundValue::Nothing, |text| FoundValue::Found(ShownValue::Name(text)))
+        }
         Wanted::Characters { is_name, is_wide, start, count } => {
-            match read_characters(finder, record, (is_wide, start, count), most_units) {
+            match read_characters(finder, record, CharacterRange { is_wide, start, count }, most_units) {
                 Some(text) if is_name => FoundValue::Found(ShownValue::Name(text)),
                 Some(text) => FoundValue::Found(ShownValue::Text(text)),
                 None => FoundValue::Nothing,
@@ -175,7 +177,7 @@ fn look_in_string(finder: &RecordFinder, graph: &HeapGraph, record: &SubRecord, 
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
-/// [`whole`](crate::input::ObjectDetails::whole).
+/// [`visit_whole_content`](crate::input::ObjectDetails::visit_whole_content).
 pub fn visit_whole_text(
     finder: &RecordFinder,
     graph: &HeapGraph,
@@ -256,15 +258,26 @@ fn type_of(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<Typ
     }
 }
 
-/// The characters in an array of bytes or of UTF-16 units; `part` is whether bytes are two a unit, and from where so many.
+/// Some of the characters of an array.
+#[derive(Debug, Clone, Copy)]
+pub struct CharacterRange {
+    /// Bytes of the array are two a unit.
+    pub is_wide: bool,
+    /// The first of them.
+    pub start: usize,
+    /// How many; `None` for all that follow.
+    pub count: Option<usize>,
+}
+
+/// The characters in an array of bytes or of UTF-16 units.
 fn read_characters(
     finder: &RecordFinder,
     record: &SubRecord,
-    part: (bool, usize, Option<usize>),
+    range: CharacterRange,
     most_units: usize,
 ) -> Option<Text> {
     let (kind, length, values) = super::values::array(record, finder.places.id_bytes)?;
-    characters_in(kind, length, values, part, most_units)
+    characters_in(kind, length, values, range, most_units)
 }
 
 /// The same of an array of so many elements and the bytes that are at hand of it.
@@ -272,10 +285,10 @@ pub fn characters_in(
     kind: FieldKind,
     length: u64,
     values: &[u8],
-    part: (bool, usize, Option<usize>),
+    range: CharacterRange,
     most_units: usize,
 ) -> Option<Text> {
-    let (is_wide, start, count) = part;
+    let CharacterRange { is_wide, start, count } = range;
     let units = units_of(kind, is_wide, values)?;
     let there = if kind == FieldKind::Byte && is_wide { length / 2 } else { length };
     let there = there.saturating_sub(start as u64);

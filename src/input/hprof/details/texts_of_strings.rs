@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::finder::RecordFinder;
-use super::pass::{Array, Visitor, visit};
-use super::shown_values::characters_in;
+use super::pass::{Array, ObjectVisitor, visit_objects};
+use super::shown_values::{CharacterRange, characters_in};
 use super::values::key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
@@ -44,32 +44,32 @@ impl<'g> StringsByArray<'g> {
 }
 
 /// Calls something with each array of characters and the number of the array.
-struct WholeArrays<'p, F> {
+struct WholeArrayVisitor<'p, F> {
     by_array: &'p StringsByArray<'p>,
     most_bytes: usize,
     visit: F,
-    number: usize,
+    current_array: usize,
     bytes: Vec<u8>,
 }
 
-impl<F: Fn(usize, &Array, &[u8]) + Send> Visitor for WholeArrays<'_, F> {
+impl<F: Fn(usize, &Array, &[u8]) + Send> ObjectVisitor for WholeArrayVisitor<'_, F> {
     fn array(&mut self, array: &Array) -> bool {
         if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
             return false;
         }
         self.bytes.clear();
         let number = self.by_array.graph.node_of_id(array.id).and_then(|node| self.by_array.arrays.number(node));
-        number.inspect(|&number| self.number = number).is_some()
+        number.inspect(|&number| self.current_array = number).is_some()
     }
 
     fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {
         if is_last && self.bytes.is_empty() {
-            return (self.visit)(self.number, array, bytes);
+            return (self.visit)(self.current_array, array, bytes);
         }
         let room = self.most_bytes.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(&bytes[..room]);
         if is_last {
-            (self.visit)(self.number, array, &self.bytes);
+            (self.visit)(self.current_array, array, &self.bytes);
         }
     }
 }
@@ -81,8 +81,8 @@ fn visit_arrays(
     see: impl Fn(usize, &Array, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let see = &see;
-    let make = || WholeArrays { by_array, most_bytes, visit: see, number: 0, bytes: Vec::new() };
-    visit(&finder.places, &finder.reread, make).map(|_| ())
+    let make = || WholeArrayVisitor { by_array, most_bytes, visit: see, current_array: 0, bytes: Vec::new() };
+    visit_objects(&finder.places, &finder.reread, make).map(|_| ())
 }
 
 /// Calls `take` with the texts of some strings, of each at most so many units; on all threads, in no order.
@@ -102,8 +102,9 @@ pub fn visit_texts(
     visit_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
         for at in by_array.strings(number) {
             let (start, count) = part(at);
-            let part = (strings.are_wide[at], start, count.map(|count| count as usize));
-            let text = characters_in(array.kind, array.length.into(), bytes, part, most_units);
+            let count = count.map(|count| count as usize);
+            let range = CharacterRange { is_wide: strings.are_wide[at], start, count };
+            let text = characters_in(array.kind, array.length.into(), bytes, range, most_units);
             if let Some(text) = text {
                 take(at, text);
             }

@@ -9,7 +9,7 @@ use crate::graph::SoftKind;
 use crate::input::hprof::records::{ClassDump, LoadClass};
 use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
 
-const NONE: u32 = u32::MAX;
+const NO_SUPERCLASS: u32 = u32::MAX;
 /// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
 const MAX_LISTED_REFERENCES: usize = 64;
 
@@ -91,7 +91,7 @@ pub struct Classes {
     parents: Vec<u32>,
     pub superclasses_first: Vec<u32>,
     /// Places of classes that are their own superclasses.
-    pub in_circles: Vec<u32>,
+    pub circular_classes: Vec<u32>,
     /// The layouts made so far.
     pub layouts: Arc<Layouts>,
     /// Class dumps that `layouts` knows.
@@ -104,13 +104,13 @@ impl Classes {
     }
 
     /// Takes a class record; JDKs before 19 write those of array classes twice.
-    pub fn load(&mut self, load: LoadClass) {
+    pub fn add_load_class(&mut self, load: LoadClass) {
         self.name_ids.entry(load.class).or_insert(load.name);
         self.by_serial.entry(load.serial).or_insert(load.class);
     }
 
     /// Takes a class dump of a dump of the file, if it is of the one at hand.
-    pub fn add(&mut self, dump: ClassDump, of_dump: usize) {
+    pub fn add_class_dump(&mut self, dump: ClassDump, of_dump: usize) {
         if of_dump != self.dump_number {
             return;
         }
@@ -134,23 +134,23 @@ impl Classes {
         self.repeated = (0, u64::MAX);
         self.parents.clear();
         self.superclasses_first.clear();
-        self.in_circles.clear();
+        self.circular_classes.clear();
         self.laid_out_count = 0;
         self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, ..Layouts::default() });
     }
 
-    pub fn dump(&self, class: u64) -> Option<&ClassDump> {
+    pub fn class_dump(&self, class: u64) -> Option<&ClassDump> {
         self.by_id.get(&class).map(|&number| &self.class_dumps[number as usize])
     }
 
     /// The place of the superclass among the dumps; a circle ends at its class of the greatest id. As of `lay_out`.
-    pub fn parent(&self, number: u32) -> Option<u32> {
-        self.parents.get(number as usize).copied().filter(|&parent| parent != NONE)
+    pub fn superclass_number(&self, number: u32) -> Option<u32> {
+        self.parents.get(number as usize).copied().filter(|&parent| parent != NO_SUPERCLASS)
     }
 
     /// The superclass of a class. As of `lay_out`.
     pub fn superclass(&self, class: u64) -> Option<&ClassDump> {
-        let parent = self.parent(*self.by_id.get(&class)?)?;
+        let parent = self.superclass_number(*self.by_id.get(&class)?)?;
         Some(&self.class_dumps[parent as usize])
     }
 
@@ -160,29 +160,29 @@ impl Classes {
     }
 
     /// The class of this name (in source form), the first of several.
-    pub fn named(&self, name: &str, texts: &TextRecords) -> Option<&ClassDump> {
-        self.class_dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name)))
+    pub fn class_named(&self, name: &str, texts: &TextRecords) -> Option<&ClassDump> {
+        self.class_dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_source_form(raw, name)))
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
-    pub fn layouts(&mut self, texts: &TextRecords, cuts_weak: bool) -> Arc<Layouts> {
+    pub fn layouts(&mut self, texts: &TextRecords, drops_weak_referents: bool) -> Arc<Layouts> {
         if self.laid_out_count < self.class_dumps.len() {
-            self.lay_out(texts, cuts_weak, false);
+            self.lay_out(texts, drops_weak_referents, false);
         }
         Arc::clone(&self.layouts)
     }
 
     /// Lays out the classes whose superclasses are known, or all of them: at the end of the file. O(classes + fields).
-    pub fn lay_out(&mut self, texts: &TextRecords, cuts_weak: bool, are_all: bool) {
-        self.find_order();
+    pub fn lay_out(&mut self, texts: &TextRecords, drops_weak_referents: bool, are_all: bool) {
+        self.order_superclasses_first();
         let mut by_class = self.layouts.by_class.clone();
         for &number in &self.superclasses_first {
             let dump = &self.class_dumps[number as usize];
-            let parent = self.parent(number).map(|parent| self.class_dumps[parent as usize].id);
+            let parent = self.superclass_number(number).map(|parent| self.class_dumps[parent as usize].id);
             let above = parent.and_then(|parent| Some((parent, &**by_class.get(&parent)?)));
-            let is_known = above.is_some() || (parent.is_none() && self.dump(dump.super_id).is_some());
+            let is_known = above.is_some() || (parent.is_none() && self.class_dump(dump.super_id).is_some());
             if (are_all || is_known || dump.super_id == 0) && !by_class.contains_key(&dump.id) {
-                let layout = self.layout_of(dump, above, texts, cuts_weak);
+                let layout = self.layout_of(dump, above, texts, drops_weak_referents);
                 by_class.insert(dump.id, Arc::new(layout));
             }
         }
@@ -193,29 +193,29 @@ impl Classes {
     }
 
     /// Finds superclasses, and the order in which they come first.
-    fn find_order(&mut self) {
+    fn order_superclasses_first(&mut self) {
         const FINISHED: u32 = u32::MAX;
-        let parent = |dump: &ClassDump| self.by_id.get(&dump.super_id).copied().unwrap_or(NONE);
+        let parent = |dump: &ClassDump| self.by_id.get(&dump.super_id).copied().unwrap_or(NO_SUPERCLASS);
         self.parents = self.class_dumps.iter().map(parent).collect();
         self.superclasses_first.clear();
-        self.in_circles.clear();
+        self.circular_classes.clear();
         // The walk that met a class, from 1.
         let mut walks = vec![0; self.class_dumps.len()];
         let mut way: Vec<u32> = Vec::new();
         for start in 0..self.class_dumps.len() as u32 {
             let mut at = start;
-            while at != NONE && walks[at as usize] == 0 {
+            while at != NO_SUPERCLASS && walks[at as usize] == 0 {
                 walks[at as usize] = start + 1;
                 way.push(at);
                 at = self.parents[at as usize];
             }
-            if at != NONE && walks[at as usize] == start + 1 {
+            if at != NO_SUPERCLASS && walks[at as usize] == start + 1 {
                 let circle = way.iter().position(|&one| one == at).unwrap_or(0);
                 let circle = &mut way[circle..];
-                self.in_circles.extend(circle.iter().copied());
+                self.circular_classes.extend(circle.iter().copied());
                 let greatest =
                     (0..circle.len()).max_by_key(|&one| self.class_dumps[circle[one] as usize].id).unwrap_or(0);
-                self.parents[circle[greatest] as usize] = NONE;
+                self.parents[circle[greatest] as usize] = NO_SUPERCLASS;
                 circle.rotate_left(greatest + 1);
             }
             for &at in &way {
@@ -230,10 +230,10 @@ impl Classes {
         dump: &ClassDump,
         above: Option<(u64, &ClassLayout)>,
         texts: &TextRecords,
-        cuts_weak: bool,
+        drops_weak_referents: bool,
     ) -> ClassLayout {
         let name = self.raw_name(dump.id, texts);
-        let is_named = |wanted: &str| name.is_some_and(|raw| is_name(raw, wanted));
+        let is_named = |wanted: &str| name.is_some_and(|raw| is_source_form(raw, wanted));
         let mut layout = ClassLayout { is_java_lang_class: is_named("java.lang.Class"), ..ClassLayout::default() };
         let is_reference = is_named("java.lang.ref.Reference");
         let mut references = Vec::new();
@@ -267,7 +267,7 @@ impl Classes {
             layout.depth = (above.depth + 1).min(2);
         }
         layout.reference_offsets = references.into();
-        if cuts_weak && layout.depth == 2 {
+        if drops_weak_referents && layout.depth == 2 {
             let derives = |bits: u8| layout.reference_classes & bits != 0;
             let holding = if derives(4) { SoftKind::Soft } else { SoftKind::Final };
             layout.weak_offset = layout.referent_offset.filter(|_| derives(3));
@@ -278,6 +278,6 @@ impl Classes {
 }
 
 /// Is a name of the dump this one in source form?
-fn is_name(raw: &[u8], name: &str) -> bool {
+fn is_source_form(raw: &[u8], name: &str) -> bool {
     raw.len() == name.len() && raw.iter().zip(name.bytes()).all(|(&a, b)| a == b || (a == b'/' && b == b'.'))
 }

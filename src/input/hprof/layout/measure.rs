@@ -49,7 +49,7 @@ impl PreviousObject {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NearestDistance {
     pub distance: u64,
-    pub times: u64,
+    pub occurrences: u64,
     /// Instances with an object behind them.
     pub neighbours: u64,
 }
@@ -57,7 +57,7 @@ pub struct NearestDistance {
 impl NearestDistance {
     #[inline]
     fn add(&mut self, distance: u64) {
-        self.join(&NearestDistance { distance, times: 1, neighbours: 1 });
+        self.join(&NearestDistance { distance, occurrences: 1, neighbours: 1 });
     }
 
     pub fn join(&mut self, other: &NearestDistance) {
@@ -65,9 +65,9 @@ impl NearestDistance {
             return;
         }
         if self.neighbours == 0 || other.distance < self.distance {
-            (self.distance, self.times) = (other.distance, other.times);
+            (self.distance, self.occurrences) = (other.distance, other.occurrences);
         } else if other.distance == self.distance {
-            self.times += other.times;
+            self.occurrences += other.occurrences;
         }
         self.neighbours += other.neighbours;
     }
@@ -103,7 +103,7 @@ impl ArrayFit {
     fn add(&mut self, distance: u64, elements: u64, width: Option<u64>) {
         self.measured_arrays += 1;
         for (at, &candidate) in SIZE_CANDIDATES.iter().enumerate() {
-            let bytes = array_base(candidate, width) + elements * width.unwrap_or(candidate.1);
+            let bytes = array_header_bytes(candidate, width) + elements * width.unwrap_or(candidate.1);
             match distance.checked_sub(bytes) {
                 None => self.exceeding[at] += 1,
                 Some(slack) => {
@@ -132,12 +132,12 @@ impl ArrayFit {
 
     /// Arrays whose size by this candidate, aligned so, is their distance.
     pub fn count_equal(&self, candidate: usize, alignment: u64) -> u64 {
-        self.with_slack(candidate, 0..classes_below(alignment))
+        self.with_slack(candidate, 0..slack_classes_below(alignment))
     }
 
     /// Arrays of which it is less, but by less than 64 bytes.
     pub(super) fn small_gaps(&self, candidate: usize, alignment: u64) -> u64 {
-        self.with_slack(candidate, classes_below(alignment)..classes_below(64))
+        self.with_slack(candidate, slack_classes_below(alignment)..slack_classes_below(64))
     }
 
     fn with_slack(&self, candidate: usize, classes: Range<usize>) -> u64 {
@@ -146,12 +146,12 @@ impl ArrayFit {
 }
 
 /// Classes of distances that are larger than sizes by less than so many bytes.
-fn classes_below(bytes: u64) -> usize {
+fn slack_classes_below(bytes: u64) -> usize {
     ((bytes / 8).max(1).ilog2() as usize + 1).min(SLACK_CLASSES)
 }
 
 /// Bytes of an array before its elements (of `width` bytes, or references).
-pub fn array_base((header, reference): (u64, u64), width: Option<u64>) -> u64 {
+pub fn array_header_bytes((header, reference): (u64, u64), width: Option<u64>) -> u64 {
     match (header, width.unwrap_or(reference)) {
         (16, _) => 24,
         (_, 8) => (header + 4).next_multiple_of(8),

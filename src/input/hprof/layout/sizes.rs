@@ -8,7 +8,7 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
-use super::measure::{MeasuredDistances, NearestDistance, SIZE_CANDIDATES, array_base};
+use super::measure::{MeasuredDistances, NearestDistance, SIZE_CANDIDATES, array_header_bytes};
 use super::texts::{TextRecords, decoded};
 use crate::input::hprof::records::{ClassDump, StaticValue};
 use crate::input::hprof::wire::{OBJECT, value_bytes};
@@ -58,14 +58,14 @@ pub struct SizeEvidence<'a> {
     /// For each class, the smallest distance of an instance.
     pub nearest_distances: &'a FxHashMap<u64, NearestDistance>,
     /// For each class, the distance from its class object to the next object.
-    pub behind_class: &'a FxHashMap<u64, u64>,
+    pub distances_behind_class: &'a FxHashMap<u64, u64>,
     pub is_android: bool,
     pub uses_mat_rule: bool,
 }
 
 impl SizeModel {
     fn of_rule(rule: SizeRule, (header, reference): (u64, u64), alignment: u64) -> Self {
-        let (hidden, like_mat) = (FxHashMap::default(), Vec::new());
+        let (hidden, mat_bytes) = (FxHashMap::default(), Vec::new());
         SizeModel {
             rule,
             header_bytes: header,
@@ -73,7 +73,7 @@ impl SizeModel {
             alignment_bytes: alignment,
             class_base_bytes: None,
             hidden_bytes: hidden,
-            mat_bytes: like_mat,
+            mat_bytes,
         }
     }
 
@@ -92,7 +92,7 @@ impl SizeModel {
             sizes.find_class_base(evidence);
             sizes.find_hidden(evidence);
         } else {
-            sizes.find_like_mat(evidence.classes);
+            sizes.find_mat_bytes(evidence.classes);
         }
         sizes
     }
@@ -116,7 +116,7 @@ impl SizeModel {
     pub fn instance_bytes(&self, class: u64, classes: &Classes) -> u64 {
         let bytes = match self.rule {
             SizeRule::Android => {
-                let stated = classes.dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
+                let stated = classes.class_dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
                 return stated.max(8).next_multiple_of(8);
             }
             SizeRule::Measured => {
@@ -141,10 +141,10 @@ impl SizeModel {
 
     /// Bytes of an instance of each class as Eclipse MAT adds them up, before they are aligned: the topmost class counts as
     /// a header, whatever fields it has.
-    fn find_like_mat(&mut self, classes: &Classes) {
+    fn find_mat_bytes(&mut self, classes: &Classes) {
         let mut bytes = vec![self.header_bytes; classes.class_dumps.len()];
         for &number in &classes.superclasses_first {
-            if let Some(parent) = classes.parent(number) {
+            if let Some(parent) = classes.superclass_number(number) {
                 let fields = classes.class_dumps[number as usize].fields.iter();
                 let own: u64 = fields.map(|field| self.value_bytes(field.basic_type)).sum();
                 bytes[number as usize] = (bytes[parent as usize] + own).next_multiple_of(self.reference_bytes);
@@ -158,10 +158,10 @@ impl SizeModel {
     }
 
     /// Bytes of an array before its elements, and of one element; `width` for an array of primitives.
-    fn array_parts(&self, width: Option<u64>) -> (u64, u64) {
+    fn array_base_and_element_bytes(&self, width: Option<u64>) -> (u64, u64) {
         let element = width.unwrap_or(self.reference_bytes);
         let base = match self.rule {
-            SizeRule::Measured => array_base((self.header_bytes, self.reference_bytes), width),
+            SizeRule::Measured => array_header_bytes((self.header_bytes, self.reference_bytes), width),
             SizeRule::Android if element == 8 => 16,
             SizeRule::Android => 12,
             SizeRule::Mat => match width {
@@ -175,14 +175,14 @@ impl SizeModel {
     /// Bytes of an array.
     #[inline]
     pub fn array_bytes(&self, elements: u64, width: Option<u64>) -> u64 {
-        let (base, element) = self.array_parts(width);
+        let (base, element) = self.array_base_and_element_bytes(width);
         (base + elements * element).next_multiple_of(self.alignment_bytes)
     }
 
     /// Bytes of many arrays of one type: how many, their elements together, and how many have so many elements modulo the
     /// number of residues (those without elements may be missing there).
     pub fn all_arrays_bytes(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
-        let (base, element) = self.array_parts(width);
+        let (base, element) = self.array_base_and_element_bytes(width);
         let padding = |elements: u64| self.array_bytes(elements, width) - (base + elements * element);
         let mut bytes = u128::from(base) * u128::from(arrays) + u128::from(element) * u128::from(elements);
         let mut others = arrays;
@@ -198,7 +198,7 @@ impl SizeModel {
         let bytes: u64 = match self.class_base_bytes {
             Some(base) => {
                 base + statics
-                    .filter(|one| !is_pseudo(one, texts))
+                    .filter(|one| !is_made_up_static(one, texts))
                     .map(|one| self.value_bytes(one.basic_type))
                     .sum::<u64>()
             }
@@ -215,12 +215,12 @@ impl SizeModel {
     fn find_class_base(&mut self, evidence: &SizeEvidence<'_>) {
         let mut nearest = NearestDistance::default();
         for dump in &evidence.classes.class_dumps {
-            let has_statics = dump.statics.iter().any(|one| !is_pseudo(one, evidence.texts));
-            if let Some(&distance) = evidence.behind_class.get(&dump.id).filter(|_| !has_statics) {
-                nearest.join(&NearestDistance { distance, times: 1, neighbours: 1 });
+            let has_statics = dump.statics.iter().any(|one| !is_made_up_static(one, evidence.texts));
+            if let Some(&distance) = evidence.distances_behind_class.get(&dump.id).filter(|_| !has_statics) {
+                nearest.join(&NearestDistance { distance, occurrences: 1, neighbours: 1 });
             }
         }
-        self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.times >= MIN_OCCURRENCES);
+        self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.occurrences >= MIN_OCCURRENCES);
     }
 
     fn find_hidden(&mut self, evidence: &SizeEvidence<'_>) {
@@ -245,7 +245,7 @@ impl SizeModel {
         for (&class, nearest) in evidence.nearest_distances.iter().filter(|(_, nearest)| !is_chance(nearest.neighbours))
         {
             // Only the virtual machine's own classes have such.
-            let is_own = evidence.classes.dump(class).is_some_and(|dump| dump.loader == 0);
+            let is_own = evidence.classes.class_dump(class).is_some_and(|dump| dump.loader == 0);
             let bytes = self.instance_bytes(class, evidence.classes);
             if is_own && nearest.distance > bytes && nearest.distance - bytes <= MAX_HIDDEN_BYTES {
                 hidden.insert(class, nearest.distance);
@@ -256,7 +256,7 @@ impl SizeModel {
 }
 
 /// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
-pub fn is_pseudo(one: &StaticValue, texts: &TextRecords) -> bool {
+pub fn is_made_up_static(one: &StaticValue, texts: &TextRecords) -> bool {
     texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
 }
 

@@ -22,7 +22,7 @@ const POSITION_STEP_BYTES: usize = 4096;
 pub struct Block<S> {
     pub sink: S,
     /// Those of primitive arrays come first.
-    pub types: Vec<LocalType>,
+    pub types: Vec<BlockType>,
     type_numbers: FxHashMap<(u64, TypeKind), u32>,
     /// By type number, as far as the assembler has taken them.
     pub slots: Vec<u32>,
@@ -61,7 +61,7 @@ impl<S: ObjectSink> Batch for Block<S> {
             + self.deferred.capacity() * size_of::<DeferredInstance>()
             + self.roots.capacity() * size_of::<RawRoot>()
             + self.soft_references.capacity() * size_of::<(u64, u64, SoftKind)>()
-            + self.types.len() * (size_of::<LocalType>() + 64)
+            + self.types.len() * (size_of::<BlockType>() + 64)
     }
 }
 
@@ -77,7 +77,7 @@ pub fn parse_block<S: ObjectSink>(
     block: &mut Block<S>,
 ) {
     block.begin(dump);
-    block.learn_types(layouts);
+    block.update_layouts(layouts);
     block.class_ids = Arc::clone(&layouts.class_ids);
     for piece in pieces {
         let data = &bytes[piece.range.clone()];
@@ -119,7 +119,7 @@ impl<S: ObjectSink> Block<S> {
             local.mismatch = None;
         }
         if self.types.is_empty() {
-            self.types.extend(primitive_types().map(|(class, kind)| LocalType::new(class, kind, 0, None)));
+            self.types.extend(primitive_types().map(|(class, kind)| BlockType::new(class, kind, 0, None)));
         }
     }
 
@@ -129,7 +129,7 @@ impl<S: ObjectSink> Block<S> {
     }
 
     /// Takes over what has become known since the block was used last.
-    fn learn_types(&mut self, layouts: &Layouts) {
+    fn update_layouts(&mut self, layouts: &Layouts) {
         if self.layouts_version != layouts.version {
             self.layouts_version = layouts.version;
             for local in self.types.iter_mut().filter(|local| local.kind == TypeKind::Instance) {
@@ -140,7 +140,7 @@ impl<S: ObjectSink> Block<S> {
 
     /// The number of a class's instances, or of arrays of it, in this block.
     #[inline]
-    fn number_of(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
+    fn type_number_of(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
         match self.type_numbers.get(&(class, kind)) {
             Some(&number) => number,
             None => self.new_type(class, kind, layouts, position),
@@ -151,7 +151,7 @@ impl<S: ObjectSink> Block<S> {
     fn new_type(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
         let number = self.types.len() as u32;
         let layout = if kind == TypeKind::Instance { layouts.by_class.get(&class).cloned() } else { None };
-        self.types.push(LocalType::new(class, kind, position, layout));
+        self.types.push(BlockType::new(class, kind, position, layout));
         self.type_numbers.insert((class, kind), number);
         number
     }
@@ -186,7 +186,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
                 sub::OBJECT_ARRAY => self.object_array(rest, position),
                 sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.primitive_array(rest, position),
                 sub::CLASS_DUMP => class_dump(rest, self.piece.offset + at as u64, W, self.block),
-                _ => parse_small::<W, S>(rest, self.piece.offset + at as u64, self.block),
+                _ => parse_root_or_heap_mark::<W, S>(rest, self.piece.offset + at as u64, self.block),
             };
             match length {
                 Some(length) => at += length,
@@ -210,7 +210,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             None => return None,
         };
         if self.last_class.0 != class {
-            self.last_class = (class, block.number_of(class, TypeKind::Instance, layouts, position));
+            self.last_class = (class, block.type_number_of(class, TypeKind::Instance, layouts, position));
         }
         let number = self.last_class.1;
         block.counts.instances += 1;
@@ -287,7 +287,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             None if self.piece.ends_in_array => behind,
             None => return None,
         };
-        let number = block.number_of(class, TypeKind::ObjectArray, layouts, position);
+        let number = block.type_number_of(class, TypeKind::ObjectArray, layouts, position);
         block.counts.object_arrays += 1;
         block.note_id(id);
         block.distances.add_neighbour(&self.previous, id, &layouts.class_ids);
@@ -346,7 +346,11 @@ fn class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block:
 }
 
 /// Roots, and the marks of Android's heaps.
-fn parse_small<const W: usize, S: ObjectSink>(rest: &[u8], position: u64, block: &mut Block<S>) -> Option<usize> {
+fn parse_root_or_heap_mark<const W: usize, S: ObjectSink>(
+    rest: &[u8],
+    position: u64,
+    block: &mut Block<S>,
+) -> Option<usize> {
     let tag = rest[0];
     let length = sub::fixed_bytes(tag, W)?;
     if rest.len() < length {

@@ -68,7 +68,7 @@ pub struct DeferredInstance {
 
 /// A type as one block numbers it.
 #[derive(Debug, Clone)]
-pub struct LocalType {
+pub struct BlockType {
     /// The class; for arrays of primitives the basic type.
     pub class: u64,
     pub kind: TypeKind,
@@ -80,9 +80,9 @@ pub struct LocalType {
     pub mismatch: Option<u64>,
 }
 
-impl LocalType {
+impl BlockType {
     pub fn new(class: u64, kind: TypeKind, position: u64, layout: Option<Arc<ClassLayout>>) -> Self {
-        LocalType { class, kind, position, layout, mismatch: None }
+        BlockType { class, kind, position, layout, mismatch: None }
     }
 }
 

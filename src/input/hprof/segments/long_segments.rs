@@ -9,25 +9,29 @@ use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block.
-    pub fn take_long(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
+    pub fn take_long_segment(
+        &mut self,
+        mut segment: OpenSegment,
+        block: &mut OpenBlock<'_>,
+    ) -> Result<bool, ReadError> {
         if segment.elements_left > 0 {
             return self.take_elements(segment, block);
         }
         let offset = self.stream.offset;
         if !self.stream.look_ahead(1)? {
             if segment.left_bytes.is_some() {
-                return self.end_cut(segment, 0, offset);
+                return self.end_in_cut_sub_record(segment, 0, offset);
             }
             self.state = ReaderState::Ended;
             return Ok(true);
         }
-        let first = self.next_sub_bytes()?;
+        let first = self.next_sub_record_length()?;
         let left = segment.left_bytes.unwrap_or(u64::MAX);
         match first {
             SubRecordLength::NoSubRecord => return self.note_rest_lost(segment, offset),
             SubRecordLength::NeedsMore => {
                 self.note_rest_unread();
-                return self.end_cut(segment, self.stream.ahead().len() as u64, offset);
+                return self.end_in_cut_sub_record(segment, self.stream.ahead().len() as u64, offset);
             }
             SubRecordLength::Known(bytes) if bytes > left => {
                 if segment.may_wrap {
@@ -89,7 +93,7 @@ impl SegmentReader {
     }
 
     /// The file ends within a sub-record of the segment, of which so many bytes came.
-    fn end_cut(&mut self, segment: OpenSegment, came: u64, offset: u64) -> Result<bool, ReadError> {
+    fn end_in_cut_sub_record(&mut self, segment: OpenSegment, came: u64, offset: u64) -> Result<bool, ReadError> {
         self.note_missing(segment, came);
         self.problem(&TRUNCATED, offset, String::new);
         self.state = ReaderState::Ended;
@@ -119,7 +123,7 @@ impl SegmentReader {
         Ok(true)
     }
 
-    fn next_sub_bytes(&mut self) -> Result<SubRecordLength, ReadError> {
+    fn next_sub_record_length(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
             let available = self.stream.ahead().len();
             let found = sub_record_length(self.stream.ahead(), self.header.id_bytes);
@@ -143,7 +147,7 @@ impl SegmentReader {
         let offset = self.stream.offset;
         if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
             self.note_rest_unread();
-            return self.end_cut(segment, there, offset);
+            return self.end_in_cut_sub_record(segment, there, offset);
         }
         let is_array = self.stream.ahead()[0] == sub::OBJECT_ARRAY;
         let head_bytes = 9 + 2 * id_bytes + usize::from(!is_array);
@@ -160,7 +164,7 @@ impl SegmentReader {
             if skipped < rest {
                 let came = bytes - (rest - skipped);
                 self.lost_bytes.unread_bytes += came;
-                return self.end_cut(segment, came, offset);
+                return self.end_in_cut_sub_record(segment, came, offset);
             }
         }
         block.push(head_bytes, offset, false, segment.heap);

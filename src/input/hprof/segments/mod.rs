@@ -96,7 +96,7 @@ pub(super) struct SegmentReader {
     pub(super) header: Header,
     snapshot_choice: SnapshotChoice,
     pub(super) state: ReaderState,
-    cuts_weak: bool,
+    drops_weak_referents: bool,
     pub(super) classes: Arc<Mutex<Classes>>,
     pub(super) texts: TextRecords,
     texts_share: MemoryShare,
@@ -134,7 +134,7 @@ impl SegmentReader {
         source: Source,
         header: Header,
         choice: SnapshotChoice,
-        cuts_weak: bool,
+        drops_weak_referents: bool,
         budget: &MemoryBudget,
     ) -> Result<Self, ReadError> {
         let mut stream = Stream::new(source);
@@ -143,7 +143,7 @@ impl SegmentReader {
             stream,
             snapshot_choice: choice,
             state: ReaderState::BetweenSegments,
-            cuts_weak,
+            drops_weak_referents,
             classes: Arc::new(Mutex::new(Classes::new(header.id_bytes))),
             header,
             texts: TextRecords::default(),
@@ -162,7 +162,7 @@ impl SegmentReader {
     }
 
     /// The number of the dump that was read, from 1; 0 for none.
-    pub(super) fn chosen(&self) -> usize {
+    pub(super) fn chosen_dump_number(&self) -> usize {
         match self.snapshot_choice {
             SnapshotChoice::FirstComplete => self.dumps.len().min(1),
             SnapshotChoice::Number(number) => number,
@@ -171,7 +171,7 @@ impl SegmentReader {
     }
 
     /// The offset where the input ends.
-    pub(super) fn end(&self) -> u64 {
+    pub(super) fn end_offset(&self) -> u64 {
         self.stream.offset
     }
 
@@ -206,7 +206,7 @@ impl SegmentReader {
             return Ok(None);
         }
         self.texts_share.hold(self.texts.memory_bytes())?;
-        let layouts = lock(&self.classes).layouts(&self.texts, self.cuts_weak);
+        let layouts = lock(&self.classes).layouts(&self.texts, self.drops_weak_referents);
         Ok(Some((block.bytes, BlockContext { pieces: block.pieces, layouts, dump_number: block.dump_number })))
     }
 
@@ -222,7 +222,7 @@ impl SegmentReader {
             return Ok(());
         }
         let Some(head) = RecordHead::parse(self.stream.ahead()) else { return Ok(()) };
-        let fits = self.fits(head.length);
+        let fits = self.body_fits(head.length);
         if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !fits) {
             let code = if self.is_after_end() { &DATA_AFTER_END } else { &BAD_RECORD };
             if !self.is_after_end() {
@@ -264,7 +264,7 @@ impl SegmentReader {
     }
 
     /// Does a body of this length fit what follows the head of its record, as far as that is known?
-    fn fits(&self, length: u32) -> bool {
+    fn body_fits(&self, length: u32) -> bool {
         self.stream.left().is_none_or(|left| left.saturating_sub(RecordHead::BYTES as u64) >= length.into())
     }
 
@@ -283,7 +283,7 @@ impl SegmentReader {
                 None => return false,
             },
             record::LOAD_CLASS => match LoadClass::parse(body, id_bytes) {
-                Some(load) => lock(&self.classes).load(load),
+                Some(load) => lock(&self.classes).add_load_class(load),
                 None => return false,
             },
             record::FRAME => match FrameRecord::parse(body, id_bytes) {
@@ -319,7 +319,7 @@ impl SegmentReader {
         }
         self.is_in_segment_run = head.tag == record::SEGMENT;
         let number = self.dumps.len();
-        let is_chosen = self.snapshot_choice == SnapshotChoice::Last || self.chosen() == number;
+        let is_chosen = self.snapshot_choice == SnapshotChoice::Last || self.chosen_dump_number() == number;
         if is_chosen && self.snapshot_choice != SnapshotChoice::Last && number > 1 {
             let mut classes = lock(&self.classes);
             if classes.dump_number != number {
@@ -359,7 +359,7 @@ impl SegmentReader {
         }
         let head = RecordHead::parse(self.stream.ahead());
         Ok(head.is_some_and(|head| {
-            record::is_known(head.tag) && self.fits(head.length) && (!sub::is_known(head.tag) || head.micros == 0)
+            record::is_known(head.tag) && self.body_fits(head.length) && (!sub::is_known(head.tag) || head.micros == 0)
         }))
     }
 
@@ -408,7 +408,7 @@ impl SegmentReader {
                 }
                 Ok(true)
             }
-            _ => self.take_long(segment, block),
+            _ => self.take_long_segment(segment, block),
         }
     }
 
@@ -450,7 +450,7 @@ impl SegmentReader {
                 Ok((behind, mut dump)) => {
                     dump.heap = segment.heap;
                     let length = available.min(room) - behind.len();
-                    lock(&self.classes).add(dump, self.dumps.len());
+                    lock(&self.classes).add_class_dump(dump, self.dumps.len());
                     self.class_count += 1;
                     self.stream.consume(length);
                     taken += length as u64;

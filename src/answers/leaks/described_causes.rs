@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::ended_states::{ended_objects, has_equal_keys};
 use super::growth::SuspectGrowth;
-use super::holder_words::{HolderKind, HolderRow, HolderWords, common_name};
+use super::holder_words::{HolderKind, HolderRow, HolderWords, name_without_differing_numbers};
 use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_text};
-use super::program::{AnalysedHeap, STRINGS, simple_name};
+use super::program::{AnalysedHeap, V8_STRING_TYPES, simple_name};
 use super::shapes::{LeakShape, shape_of};
 use crate::analysis::diff::delta;
 use crate::analysis::dominators::DomNode;
@@ -22,9 +22,9 @@ const MIN_RUNTIME_ONLY_SHARE: f64 = 0.10;
 /// Nothing smaller is a cause.
 pub(super) const MIN_CAUSE_BYTES: u64 = 64 << 10;
 /// Fewer objects of the runtime's, kept by the runtime alone and not there before, are what it makes once.
-const MADE_ONCE: u64 = 10;
+const MAX_MADE_ONCE: u64 = 10;
 /// Types that a sentence names beside the element's.
-const TYPES_BESIDE: usize = 2;
+const MAX_TYPES_BESIDE: usize = 2;
 /// Letters of one name in a sentence.
 const MAX_NAME_CHARACTERS: usize = 120;
 
@@ -56,7 +56,7 @@ pub(super) enum CauseReason {
 
 /// A cause that has a name.
 #[derive(Debug, Clone)]
-pub(super) struct NamedCause {
+pub(super) struct DescribedCause {
     pub(super) sentence: String,
     pub(super) element: ElementRow,
     pub(super) holder: HolderRow,
@@ -96,21 +96,21 @@ impl CauseNamer<'_, '_> {
     }
 
     /// Every cause but loaders, each once.
-    pub(super) fn named(&self, found: Vec<GrownPlace>) -> Vec<NamedCause> {
+    pub(super) fn name_all(&self, found: Vec<GrownPlace>) -> Vec<DescribedCause> {
         let analysed = self.analysed;
         let causes = analysed.causes();
-        let mut found = causes.with_figures(found, &analysed.heap.off_heap);
+        let mut found = causes.measure_causes(found, &analysed.heap.off_heap);
         found.retain(|cause| !analysed.heap.is_machinery(cause.example) && !self.is_of_left_over_loader(cause));
         let (mut found, large): (Vec<LeakCause>, Vec<LeakCause>) =
             found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_explained(cause));
-        causes.without_repeats(&mut found, &analysed.heap.type_roles);
+        causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
-        let mut named: Vec<NamedCause> =
-            found.into_iter().zip(before).map(|(cause, old)| self.name(cause, old, CauseReason::Many)).collect();
+        let mut named: Vec<DescribedCause> =
+            found.into_iter().zip(before).map(|(cause, old)| self.name_cause(cause, old, CauseReason::Many)).collect();
         // What the same collection holds besides, of the runtime's types alone, is its keys; what only carries others is told
         // with another of the same object.
-        let of_runtime = |one: &NamedCause| one.owner == CodeOwner::Runtime;
-        let is_below = |one: &NamedCause, main: &NamedCause| {
+        let of_runtime = |one: &DescribedCause| one.owner == CodeOwner::Runtime;
+        let is_below = |one: &DescribedCause, main: &DescribedCause| {
             let is_carrier = analysed.heap.type_roles[one.element_type.index()].is_carrier;
             let is_beside = one.collection == main.collection || is_carrier && one.holder_node == main.holder_node;
             is_beside && of_runtime(one) && (!of_runtime(main) || main.grew_by > one.grew_by)
@@ -119,7 +119,7 @@ impl CauseNamer<'_, '_> {
         let mut is_told = is_told.into_iter();
         named.retain(|_| is_told.next().unwrap_or(true));
         if self.before.is_none() {
-            named.extend(large.into_iter().map(|cause| self.name(cause, None, CauseReason::Large)));
+            named.extend(large.into_iter().map(|cause| self.name_cause(cause, None, CauseReason::Large)));
         }
         named
     }
@@ -173,11 +173,16 @@ impl CauseNamer<'_, '_> {
             || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)
             || most_telling_root(self.analysed, way.start)
                 .is_some_and(|root| root_text(self.analysed, root).0 != CodeOwner::Runtime)
-            || (cause.grown.objects_old > 0 || cause.grown.objects >= MADE_ONCE)
+            || (cause.grown.objects_old > 0 || cause.grown.objects >= MAX_MADE_ONCE)
                 && cause.grown.growth as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
-    pub(super) fn name(&self, cause: LeakCause, retained_old: Option<u64>, reason: CauseReason) -> NamedCause {
+    pub(super) fn name_cause(
+        &self,
+        cause: LeakCause,
+        retained_old: Option<u64>,
+        reason: CauseReason,
+    ) -> DescribedCause {
         let analysed = self.analysed;
         let heap = &analysed.heap;
         let GrownPlace { rows, element, objects, objects_old, beside, growth, .. } = cause.grown;
@@ -188,14 +193,14 @@ impl CauseNamer<'_, '_> {
         };
         let (types, references) = way.types_and_references(analysed);
         let type_name = heap.type_name(cause.example);
-        let by_state = ended_objects(analysed, heap.graph.type_of(cause.example), element);
+        let ended = ended_objects(analysed, heap.graph.type_of(cause.example), element);
         let shape = match reason {
             CauseReason::Many => {
                 let by_bytes =
                     || LeakShape::named("direct-buffers").filter(|_| cause.off_heap_bytes > cause.retained_bytes);
                 let by_names = || shape_of(&type_name, &types, &references);
                 let by_keys = || LeakShape::named("equal-keys").filter(|_| has_equal_keys(analysed, &way));
-                by_state.and_then(|(.., shape)| shape).or_else(by_bytes).or_else(by_keys).or_else(by_names)
+                ended.as_ref().and_then(|ended| ended.shape).or_else(by_bytes).or_else(by_keys).or_else(by_names)
             }
             CauseReason::Large => None,
         };
@@ -212,7 +217,7 @@ impl CauseNamer<'_, '_> {
             ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside: Vec::new() }
         });
         let beside = beside.collect();
-        let mut named = NamedCause {
+        let mut named = DescribedCause {
             sentence: String::new(),
             element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside },
             holder: words.holder,
@@ -229,8 +234,8 @@ impl CauseNamer<'_, '_> {
             grew_by: growth,
             rows,
         };
-        let says = match by_state {
-            Some((count, says, _)) => format!(": {} of them {says}", format_count(count)),
+        let says = match ended {
+            Some(ended) => format!(": {} of them {}", format_count(ended.count), ended.clause),
             None => shape.map_or(String::new(), |shape| format!(": {}", shape.clause)),
         };
         named.sentence = self.sentence(&named, reason, &way, element, cause.example)
@@ -244,7 +249,7 @@ impl CauseNamer<'_, '_> {
         if self.exact_sizes { count_of(bytes, "bytes") } else { format_bytes(bytes) }
     }
 
-    pub(super) fn size(&self, bytes: u64, off_heap: u64) -> String {
+    pub(super) fn size_in_words(&self, bytes: u64, off_heap: u64) -> String {
         let share = 100.0 * bytes as f64 / self.reachable_bytes() as f64;
         let outside = match off_heap >= MIN_CAUSE_BYTES {
             true => format!(" and {} outside the heap", self.bytes_in_words(off_heap)),
@@ -255,7 +260,7 @@ impl CauseNamer<'_, '_> {
 
     fn sentence(
         &self,
-        named: &NamedCause,
+        named: &DescribedCause,
         reason: CauseReason,
         way: &LeakPath,
         element: u32,
@@ -263,16 +268,16 @@ impl CauseNamer<'_, '_> {
     ) -> String {
         let heap = &self.analysed.heap;
         let ElementRow { objects, .. } = &named.element;
-        let size = self.size(named.retained_bytes, named.off_heap_bytes);
+        let size = self.size_in_words(named.retained_bytes, named.off_heap_bytes);
         match heap.threads.contains_key(&example) {
-            true => self.threads(named, element, &size),
+            true => self.threads_clause(named, element, &size),
             false => {
                 let are = if *objects == 1 { "is" } else { "are" };
                 let by = if named.holder.kind == HolderKind::Root { "by" } else { "in" };
                 let large = if reason == CauseReason::Large { "large, " } else { "" };
                 let mut text = format!(
                     "{} ({size}) {are} {large}kept {by} {}",
-                    what(&named.element),
+                    kept_in_words(&named.element),
                     shorten_name(&named.holder.text)
                 );
                 if let Some(carrier) = self.carrier(way, example) {
@@ -287,7 +292,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// How it grew.
-    fn growth_clause(&self, named: &NamedCause, reason: CauseReason) -> String {
+    fn growth_clause(&self, named: &DescribedCause, reason: CauseReason) -> String {
         let all = || std::iter::once(&named.element).chain(&named.element.beside);
         let new = all().map(|row| Some(row.objects.saturating_sub(row.objects_old?))).sum::<Option<u64>>();
         match (new, &named.growth) {
@@ -295,7 +300,7 @@ impl CauseNamer<'_, '_> {
             (Some(0), Some(growth)) => {
                 format!("; grew by {}", self.bytes_in_words(growth.retained_bytes_delta.unsigned_abs()))
             }
-            (Some(new), _) => format!("; {} new since OLD", are(new)),
+            (Some(new), _) => format!("; {} new since OLD", count_with_verb(new)),
             _ => String::new(),
         }
     }
@@ -303,7 +308,7 @@ impl CauseNamer<'_, '_> {
     /// The object with a name between the collection and what is kept: `Timeout (_onTimeout)`.
     fn carrier(&self, way: &LeakPath, example: NodeId) -> Option<String> {
         let heap = &self.analysed.heap;
-        let step = way.steps.get(way.above)?;
+        let step = way.steps.get(way.steps_above_growth)?;
         let (type_role, name) = (heap.type_role(step.from), heap.type_name(step.from));
         let is_same = self.analysed.rows.row_of(step.from) == self.analysed.rows.row_of(example);
         let has_word = simple_name(&name).contains(|letter: char| letter.is_ascii_lowercase()) && !name.ends_with(']');
@@ -313,10 +318,10 @@ impl CauseNamer<'_, '_> {
             && !heap.structural_names.is_collection(&name);
         let field = step.field()?;
         let text = || format!("{} ({field})", shorten_name(simple_name(&name)));
-        (!is_same && is_named && has_word && way.above > 0).then(text)
+        (!is_same && is_named && has_word && way.steps_above_growth > 0).then(text)
     }
 
-    fn threads(&self, named: &NamedCause, element: u32, size: &str) -> String {
+    fn threads_clause(&self, named: &DescribedCause, element: u32, size: &str) -> String {
         let heap = &self.analysed.heap;
         let members = self.analysed.causes().members(element);
         let mut names: Vec<&str> =
@@ -326,7 +331,7 @@ impl CauseNamer<'_, '_> {
             [] if named.element.objects == 1 => "thread".to_string(),
             [] => "threads".to_string(),
             [name] => format!("thread {name}"),
-            names => format!("threads {}", common_name(names)),
+            names => format!("threads {}", name_without_differing_numbers(names)),
         };
         let are = if named.element.objects == 1 { "is" } else { "are" };
         format!("{} {what} ({size}) {are} alive", format_count(named.element.objects))
@@ -347,16 +352,16 @@ fn shorten_name(name: &str) -> Cow<'_, str> {
 }
 
 /// `1 is`, `2 are`.
-pub(super) fn are(count: u64) -> String {
+pub(super) fn count_with_verb(count: u64) -> String {
     format!("{} {}", format_count(count), if count == 1 { "is" } else { "are" })
 }
 
 /// What is kept, of each type how many: `4,500 Login, 4,500 Click and 4,500 Logout`.
-fn what(element: &ElementRow) -> String {
+fn kept_in_words(element: &ElementRow) -> String {
     let of_row = |row: &ElementRow| {
         format!("{} {}", format_count(row.objects), shorten_name(&noun_for(&row.type_name, row.objects)))
     };
-    let (named, more) = element.beside.split_at(element.beside.len().min(TYPES_BESIDE));
+    let (named, more) = element.beside.split_at(element.beside.len().min(MAX_TYPES_BESIDE));
     let mut parts: Vec<String> = std::iter::once(element).chain(named).map(of_row).collect();
     if !more.is_empty() {
         parts.push(format!("{} of {} more types", format_count(more.iter().map(|row| row.objects).sum()), more.len()));
@@ -369,7 +374,7 @@ fn what(element: &ElementRow) -> String {
 fn noun_for(type_name: &str, objects: u64) -> String {
     let many = if objects == 1 { "" } else { "s" };
     match type_name {
-        name if STRINGS.contains(&name) => format!("string{many}"),
+        name if V8_STRING_TYPES.contains(&name) => format!("string{many}"),
         name if name.starts_with('{') => format!("plain object{many} {name}"),
         "Object" => format!("plain object{many}"),
         name => simple_name(name).to_string(),

@@ -76,8 +76,8 @@ impl Present for Info {
 
 /// The table, with files' names from this byte on.
 fn info_table(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
-    let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
-    let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
+    let with_allocations = answer.files.iter().any(|file| file.info.allocations_and_bytes().is_some());
+    let with_objects = answer.files.iter().any(|file| file.info.objects_and_bytes().is_some());
     Columns::new()
         .add(FORMAT, |row: &mut &InfoOfFile| row.info.format().format.as_str())
         // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.

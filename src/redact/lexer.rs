@@ -1,0 +1,185 @@
+//! JSON byte by byte: texts that a format lets pass, numbers, `true`, `false`, `null` and signs. Other texts become fillers
+//! of their length, other words 0.
+
+use rustc_hash::FxHashMap;
+
+use super::filler::Fillers;
+use super::names::hide_users;
+use crate::input::v8_snapshot::block::unescape;
+
+/// Longer texts do not stay.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+/// Brackets in one another, at most: what is deeper counts as on the last of them.
+const MAX_DEPTH: usize = 1000;
+
+/// What becomes of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Stays,
+    Goes,
+    /// The file may hold anything.
+    Refuses,
+}
+
+/// A format: what becomes of a text at a place.
+pub(super) type Rule = fn(&Place, &str) -> Fate;
+
+/// Where a text stands.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    /// Brackets that are open, and the last key in each; a list has that of which it is the value.
+    open: Vec<(u8, String)>,
+    /// Those beyond `MAX_DEPTH`.
+    deeper: usize,
+    /// It is a key.
+    pub(super) is_key: bool,
+}
+
+impl Place {
+    /// Brackets around it.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len() + self.deeper
+    }
+
+    /// The key that it is a value of, at whatever depth; of a key that of the object that it is in. Empty where there is none.
+    pub(super) fn key(&self) -> &str {
+        let at = self.open.len().checked_sub(1 + usize::from(self.is_key));
+        at.and_then(|at| self.open.get(at)).map_or("", |(_, key)| key)
+    }
+
+    /// The key at the top of the file; empty in a list.
+    pub(super) fn top(&self) -> &str {
+        self.open.first().filter(|(bracket, _)| *bracket == b'{').map_or("", |(_, key)| key)
+    }
+
+    /// Is it in an object below the top?
+    pub(super) fn is_in_object(&self) -> bool {
+        self.open.iter().skip(1).any(|(bracket, _)| *bracket == b'{')
+    }
+
+    fn begin(&mut self, bracket: u8) {
+        if self.open.len() == MAX_DEPTH {
+            self.deeper += 1;
+        } else {
+            self.is_key = false;
+            let key = self.key().to_string();
+            self.open.push((bracket, key));
+        }
+        self.is_key = bracket == b'{';
+    }
+
+    fn end(&mut self) {
+        if self.deeper > 0 {
+            self.deeper -= 1;
+        } else {
+            self.open.pop();
+        }
+        self.is_key = false;
+    }
+}
+
+/// Goes through JSON.
+pub(super) struct Lexer {
+    rule: Rule,
+    pub(super) place: Place,
+    /// What may stay so far. Who takes it leaves it empty.
+    pub(super) out: Vec<u8>,
+    fillers: Fillers,
+    /// By text: its number, where equal ones stay equal; 30 bytes for each.
+    known: Option<FxHashMap<Vec<u8>, u64>>,
+    /// A text from behind its quote on, or a word.
+    text: Vec<u8>,
+    is_text: bool,
+    is_escaped: bool,
+    /// A text was met of which the rule says so.
+    pub(super) refuses: bool,
+}
+
+impl Lexer {
+    pub(super) fn new(rule: Rule, keeps_equality: bool) -> Self {
+        Lexer {
+            rule,
+            place: Place::default(),
+            out: Vec::new(),
+            fillers: Fillers::default(),
+            known: keeps_equality.then(FxHashMap::default),
+            text: Vec::new(),
+            is_text: false,
+            is_escaped: false,
+            refuses: false,
+        }
+    }
+
+    pub(super) fn byte(&mut self, byte: u8) {
+        let is_sign = matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',' | b':') || byte.is_ascii_whitespace();
+        if self.is_text && byte == b'"' && !self.is_escaped {
+            return self.end_text();
+        }
+        if self.is_text || !is_sign {
+            self.is_escaped = self.is_text && byte == b'\\' && !self.is_escaped;
+            if self.text.len() < MAX_TEXT_BYTES {
+                self.text.push(byte);
+            }
+            return;
+        }
+        self.end_word();
+        match byte {
+            b'"' => return self.is_text = true,
+            b'{' | b'[' => self.place.begin(byte),
+            b'}' | b']' => self.place.end(),
+            b',' => self.place.is_key = self.place.open.last().is_some_and(|(bracket, _)| *bracket == b'{'),
+            b':' => self.place.is_key = false,
+            _ => {}
+        }
+        self.out.push(byte);
+    }
+
+    /// A number, which under `value` becomes zero, or a word.
+    pub(super) fn end_word(&mut self) {
+        if self.text.is_empty() {
+            return;
+        }
+        let word = std::mem::take(&mut self.text);
+        let number = std::str::from_utf8(&word).ok().filter(|word| word.parse::<f64>().is_ok_and(f64::is_finite));
+        match (number, &word[..]) {
+            (Some(_), word) if self.place.key() == "value" => {
+                self.out.extend(word.iter().map(|byte| if byte.is_ascii_digit() { b'0' } else { *byte }));
+            }
+            (Some(_), word) | (None, word @ (b"true" | b"false" | b"null")) => self.out.extend_from_slice(word),
+            _ => self.out.push(b'0'),
+        }
+    }
+
+    fn end_text(&mut self) {
+        self.is_text = false;
+        let raw = std::mem::take(&mut self.text);
+        let mut text = Vec::new();
+        unescape(&raw, &mut text);
+        let plain = String::from_utf8_lossy(&text);
+        let fate = if raw.len() < MAX_TEXT_BYTES { (self.rule)(&self.place, &plain) } else { Fate::Goes };
+        self.refuses |= fate == Fate::Refuses;
+        if self.place.is_key
+            && self.place.deeper == 0
+            && let Some((_, key)) = self.place.open.last_mut()
+        {
+            *key = plain.clone().into_owned();
+        }
+        self.out.push(b'"');
+        let start = self.out.len();
+        if fate == Fate::Stays {
+            self.out.extend_from_slice(&raw);
+            hide_users(&mut self.out[start..]);
+        } else {
+            let units = plain.encode_utf16().count();
+            match &mut self.known {
+                Some(known) => {
+                    let next = known.len() as u64;
+                    let number = *known.entry(text.clone()).or_insert(next);
+                    Fillers::append_number(number, units, &mut self.out);
+                }
+                None => self.fillers.append(units, &mut self.out),
+            }
+        }
+        self.out.push(b'"');
+    }
+}
