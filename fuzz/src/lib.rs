@@ -94,6 +94,6 @@ fn walk_allocations(dump: &AllocationDump) {
         for (at, frame) in heap.frames.iter().enumerate().skip(1) {
             assert!((frame.parent as usize) < at && dump.names.text(frame.name).len() < usize::MAX);
         }
-        let _ = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
+        let _ = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, is_wanted: None });
     }
 }

@@ -8,19 +8,17 @@ use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
 use crate::units::format_bytes;
 
-/// Beside the graph, per object: what the dominator tree and the retained sizes take at the most, the numbers by node among
-/// it; half of that where few numbers are large.
+/// Beside the graph, per object: what the dominator tree takes while it is computed, and what it and the retained sizes
+/// take after that, the numbers by node among it.
 const DOMINATORS_BYTES_PER_OBJECT: u64 = 20;
-/// The same while the tree is computed, without the references beside it.
-const COMPUTING_BYTES_PER_OBJECT: u64 = 13;
 /// For each reference more than there are objects, while it is computed.
 const DOMINATORS_BYTES_PER_REFERENCE: u64 = 4;
-/// Per object: marks on the way down the dominator tree.
-const DESCENT_BYTES_PER_OBJECT: u64 = 1;
-/// Per object: shortest paths from all roots.
-const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 8;
-/// Per object: best ways from all starts, and rows.
-const BEST_PATHS_BYTES_PER_OBJECT: u64 = 14;
+/// Per object: the dominator tree turned round, and marks on the way down.
+const DESCENT_BYTES_PER_OBJECT: u64 = 9;
+/// Per object: shortest paths from all roots, with the tree turned round before.
+const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 16;
+/// Per object: best ways from all starts, rows, and the dominator tree turned round.
+const BEST_PATHS_BYTES_PER_OBJECT: u64 = 23;
 /// Beside both, per object: reverse references, paths, and the columns of the tree numbered by level.
 const INDEX_BYTES_PER_OBJECT: u64 = 33;
 
@@ -240,8 +238,7 @@ impl MemoryLimit {
 /// Bytes that the dominator tree of a graph takes beside it, at the most.
 pub(super) fn dominators_bytes(graph: &HeapGraph) -> u64 {
     let (objects, references) = (graph.node_count() as u64, graph.strong_reference_count() as u64);
-    let beside_tree = DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects);
-    (DOMINATORS_BYTES_PER_OBJECT * objects).max(COMPUTING_BYTES_PER_OBJECT * objects + beside_tree)
+    DOMINATORS_BYTES_PER_OBJECT * objects + DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects)
 }
 
 /// Bytes of memory that a graph takes. O(sections).

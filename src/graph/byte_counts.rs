@@ -4,10 +4,9 @@ use std::io;
 use std::ops::Range;
 
 use super::column::{Column, ColumnNumber, ColumnSink, ColumnSource};
-use crate::parallel;
 
 /// A number that byte counts are packed in.
-pub trait PackedBytes: ColumnNumber + TryFrom<u64> + PartialEq + Default + Send + Sync {
+pub trait PackedBytes: ColumnNumber + TryFrom<u64> + PartialEq {
     /// Marks an entry whose bytes are in the table.
     const LARGE: Self;
 
@@ -51,17 +50,11 @@ impl<T: PackedBytes> ByteCounts<T> {
         }
     }
 
-    /// So many counts, packed. O(counts), on all threads.
-    pub fn collect(count: usize, bytes: impl Fn(usize) -> u64 + Sync) -> Self {
-        let small: Vec<T> = parallel::collect(count, |at| T::try_from(bytes(at)).unwrap_or(T::LARGE));
-        let large = small.iter().enumerate().filter(|(_, small)| **small == T::LARGE);
-        let large: Vec<(u32, u64)> = large.map(|(at, _)| (at as u32, bytes(at))).collect();
+    /// The counts, packed. O(counts).
+    pub fn pack(counts: impl Iterator<Item = u64>) -> Self {
+        let mut large = Vec::new();
+        let small = counts.enumerate().map(|(at, bytes)| T::packed(bytes, at, &mut large)).collect();
         Self::new(small, &large)
-    }
-
-    /// Counts none of which needs the table.
-    pub fn of_small(small: Column<T>) -> Self {
-        ByteCounts { small, ..Self::default() }
     }
 
     /// Counts.

@@ -164,26 +164,6 @@ impl Bitmap {
     }
 }
 
-/// A map of ids in a flat bitmap that is being filled.
-pub(super) struct FlatIds {
-    base: u64,
-    shift: u32,
-    bitmap: BitmapWords,
-}
-
-impl FlatIds {
-    #[inline]
-    pub(super) fn add(&mut self, id: u64) {
-        self.bitmap.set(((id - self.base) >> self.shift) as usize);
-    }
-
-    /// The map, up to `count_ranks`.
-    pub(super) fn finish(self) -> IdMap {
-        let (bitmap, count) = self.bitmap.finish();
-        IdMap { base: self.base, shift: self.shift, form: MapForm::Flat(bitmap), count }
-    }
-}
-
 /// The part of a map that is stored as JSON.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StoredIds {
@@ -257,22 +237,20 @@ impl IdMap {
         }
     }
 
-    /// An empty map of so many ids as a flat bitmap, where that costs least.
-    pub(super) fn flat(range: IdRange, len: usize) -> Option<FlatIds> {
-        let shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
-        let words = ((range.max - range.min) >> shift) / 64 + 1;
-        let fits = words.saturating_mul(12) <= 64 + FLAT_BYTES_PER_ID * len as u64;
-        fits.then(|| FlatIds { base: range.min, shift, bitmap: BitmapWords::new(words as usize) })
-    }
-
     /// The same as `build`, up to `count_ranks`: that needs no ids any more.
     pub(super) fn fill<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
-        if let Some(mut flat) = Self::flat(range, len) {
-            ids().for_each(|id| flat.add(id));
-            return flat.finish();
-        }
         let base = range.min;
         let shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+        let top = (range.max - base) >> shift;
+        let flat_words = top / 64 + 1;
+        if flat_words.saturating_mul(12) <= 64 + FLAT_BYTES_PER_ID * len as u64 {
+            let mut bitmap = BitmapWords::new(flat_words as usize);
+            for id in ids() {
+                bitmap.set(((id - base) >> shift) as usize);
+            }
+            let (bitmap, count) = bitmap.finish();
+            return IdMap { base, shift, form: MapForm::Flat(bitmap), count };
+        }
         if let Some(map) = Self::build_paged(base, shift, len, &ids) {
             return map;
         }

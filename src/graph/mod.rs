@@ -30,7 +30,6 @@ mod names;
 mod node_set;
 mod numbered;
 mod object_order;
-mod packed_numbers;
 mod packed_objects;
 mod prefetch;
 mod reference_stream;
@@ -64,7 +63,6 @@ pub use interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, R
 pub use names::{GraphNameId, GraphNames};
 pub use node_set::NodeSet;
 pub use numbered::{NumberedObjects, NumberedWeakReference, ObjectIds};
-pub use packed_numbers::PackedNumbers;
 pub(crate) use prefetch::prefetch;
 pub use references::{Reference, References, Referrers};
 pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOptions};

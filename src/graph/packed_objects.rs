@@ -25,14 +25,6 @@ pub(super) struct ObjectChunk {
     pub(super) weak_positions: Vec<u32>,
 }
 
-impl ObjectChunk {
-    /// The ids of its objects.
-    pub(super) fn ids(&self, id_words: &[u32]) -> impl Iterator<Item = u64> {
-        let words = &id_words[self.first_id_word..];
-        (0..self.objects.len()).map(move |index| self.id_packing.unpack_id(words, index))
-    }
-}
-
 /// All objects of a dump that is being read, in the order of the dump.
 #[derive(Debug, Default)]
 pub(super) struct PackedObjects {

@@ -14,9 +14,6 @@ use super::resolve_references::{ResolvedReferences, Resolver, count_cross_sectio
 use super::weak_references::WeakReferences;
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
 
-/// Words of ids that are given back together.
-const ID_WORDS_GIVEN_BACK: usize = 1 << 20;
-
 impl GraphBuilder {
     /// Puts the graph together. O(objects + references), and a sort of the ids only where they are scattered.
     /// Works on all threads of the current rayon pool.
@@ -100,44 +97,32 @@ impl GraphBuilder {
         repeated
     }
 
-    /// Maps of the sections' ids, which are not kept where nothing asks for them again: from the last on they are given back.
+    /// Maps of the sections' ids, which are not kept where nothing asks for them again.
     fn build_maps(&mut self, is_last_use: bool) -> Vec<SectionIds> {
         let mut maps = Vec::with_capacity(self.sections.len());
-        let PackedObjects { chunks, id_words, .. } = &mut self.objects;
-        let mut chunks = &chunks[..];
-        for (number, section) in self.sections.iter().enumerate().rev() {
-            let own;
-            (chunks, own) = chunks.split_at(chunks.partition_point(|chunk| (chunk.section as usize) < number));
-            let flat = section.id_range.filter(|_| is_last_use).and_then(|range| IdMap::flat(range, section.objects));
-            let ids = match (section.id_range, flat) {
-                (Some(_), Some(mut flat)) => {
-                    for chunk in own.iter().rev() {
-                        chunk.ids(id_words).for_each(|id| flat.add(id));
-                        id_words.truncate(chunk.first_id_word);
-                        if id_words.capacity() - id_words.len() > ID_WORDS_GIVEN_BACK {
-                            id_words.shrink_to_fit();
-                        }
-                    }
-                    flat.finish()
-                }
-                (Some(range), None) => {
-                    let words: &[u32] = id_words;
-                    IdMap::fill(range, section.objects, || own.iter().flat_map(move |chunk| chunk.ids(words)))
-                }
-                (None, _) => IdMap::empty(),
+        let mut chunks = &self.objects.chunks[..];
+        let mut first_node = 0;
+        for (number, section) in self.sections.iter().enumerate() {
+            let own = chunks.partition_point(|chunk| chunk.section as usize == number);
+            let (mine, rest) = chunks.split_at(own);
+            chunks = rest;
+            let ids = match section.id_range {
+                Some(range) => IdMap::fill(range, section.objects, || {
+                    mine.iter().flat_map(|chunk| {
+                        let words = &self.objects.id_words[chunk.first_id_word..];
+                        (0..chunk.objects.len()).map(move |index| chunk.id_packing.unpack_id(words, index))
+                    })
+                }),
+                None => IdMap::empty(),
             };
-            maps.push(SectionIds { first_node: 0, ids });
+            let count = ids.len() as u32;
+            maps.push(SectionIds { first_node, ids });
+            first_node += count;
         }
         if is_last_use {
-            *id_words = Vec::new();
+            self.objects.id_words = Vec::new();
         }
-        maps.reverse();
-        let mut first_node = 0;
-        for map in &mut maps {
-            map.ids.count_ranks();
-            map.first_node = first_node;
-            first_node += map.ids.len() as u32;
-        }
+        maps.iter_mut().for_each(|map| map.ids.count_ranks());
         maps
     }
 

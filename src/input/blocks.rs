@@ -335,7 +335,7 @@ fn worker<S, B, P, C>(
         let mut parsed = {
             let mut state = lock(handing);
             // Not too far ahead of a slow block: finished ones wait in memory.
-            while state.parsed_blocks.len() > 2 * threads && !state.is_stopped {
+            while state.parsed_blocks.len() > 4 * threads && !state.is_stopped {
                 state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if state.is_stopped {

@@ -62,7 +62,7 @@ fn names_are_counted_too() {
 fn the_dominator_tree_is_counted() {
     let dump = large_dump(1_000_000);
     let words = |limit: &'static str| ["dominators", "-n", "1", "--max-memory", limit];
-    refused(run_with_input(&words("28MiB"), dump.as_bytes()), "of memory with the graph");
+    refused(run_with_input(&words("34MiB"), dump.as_bytes()), "of memory with the graph");
     run_with_input(&words("48MiB"), dump.as_bytes()).expect_code(0);
     run_with_input(&["stats", "--max-memory", "34MiB"], dump.as_bytes()).expect_code(0);
     run_with_input(&["stats", "--shallow", "--max-memory", "12MiB"], dump.as_bytes()).expect_code(0);

@@ -17,7 +17,7 @@ pub struct StoredDominators {
 }
 
 impl Dominators {
-    /// Writes the tree and its retained sizes, numbered level by level. O(objects), 12 bytes for each.
+    /// Writes the tree and its retained sizes, numbered level by level. O(objects), 20 bytes for each.
     ///
     /// # Errors
     /// Those of the sink.
@@ -33,6 +33,7 @@ impl Dominators {
             order.extend(children.of(order[at]));
         }
         first_child.push(order.len() as u32);
+        drop(children);
         Column::from(first_child).store(sink, "dominators.first_below")?;
         let nodes: Vec<NodeId> = order.iter().map(|&number| self.nodes.get(number.index())).collect();
         let mut numbers = vec![UNREACHED; self.node_count];

@@ -8,18 +8,16 @@ mod children;
 mod compute;
 mod levels;
 mod node;
-mod preorder;
 pub mod retained;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 pub use children::{ChildNumbers, DominatorChildren, DominatorWalkStep};
 pub use levels::StoredDominators;
 pub use node::DomNode;
 
-use crate::graph::{Column, HeapGraph, NodeId, NodeSet, PackedNumbers};
-use compute::{UNREACHED, compute};
-use preorder::{PreorderTree, StepsUp, renumbered};
+use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
+use compute::{DepthFirstDominators, UNREACHED, compute};
 
 /// Steps for each object after which climbing is given up for buckets.
 pub(super) const STEP_BUDGET: u64 = 4;
@@ -51,16 +49,15 @@ pub struct Dominators {
 
 #[derive(Debug)]
 enum ImmediateDominators {
-    /// Numbers from the top down, with all that one dominates right behind it: how far before each its immediate dominator
-    /// is, and how many it dominates.
-    Preorder { immediate: StepsUp, sizes: Arc<PackedNumbers> },
+    /// Depth-first numbers of the walk: the immediate dominator of each.
+    DepthFirst(Vec<u32>),
     /// Numbers level by level: those that a number dominates follow one another from here on, up to those of the next.
     LevelOrder(Column<u32>),
 }
 
 impl Dominators {
     /// Computes the tree. O(references x log objects) at worst, near O(references) on heaps; 13 bytes per object and 4
-    /// for each reference beside the tree while it runs, 17 at the least, 8 to 12 are kept.
+    /// for each reference beside the tree while it runs, 17 at the least, 8 are kept.
     pub fn compute(graph: &HeapGraph) -> Self {
         Self::compute_with_step_budget(graph, STEP_BUDGET)
     }
@@ -71,10 +68,8 @@ impl Dominators {
 
     /// The tree, and memory that can be used again.
     fn compute_with_scratch(graph: &HeapGraph, step_budget: u64) -> (Self, Vec<u32>) {
-        let tree = compute(graph, step_budget);
-        let steps = tree.steps;
-        let PreorderTree { nodes, immediate, sizes, memory } = renumbered(tree);
-        let tree = ImmediateDominators::Preorder { immediate, sizes };
+        let DepthFirstDominators { nodes, immediate, steps, memory } = compute(graph, step_budget);
+        let tree = ImmediateDominators::DepthFirst(immediate);
         let (nodes, node_count) = (nodes.into(), graph.node_count());
         (Dominators { nodes, tree, numbers: OnceLock::new(), node_count, steps }, memory)
     }
@@ -144,8 +139,8 @@ impl Dominators {
     /// Calls `take` with every reached object and its immediate dominator, of which that comes first. O(objects).
     pub(crate) fn each(&self, mut take: impl FnMut(DomNode, DomNode)) {
         match &self.tree {
-            ImmediateDominators::Preorder { .. } => {
-                self.all().for_each(|number| take(number, self.immediate_of(number)));
+            ImmediateDominators::DepthFirst(immediate) => {
+                self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DomNode(dominator)));
             }
             ImmediateDominators::LevelOrder(_) => {
                 let (mut all, children) = (self.all(), self.children());
@@ -165,7 +160,7 @@ impl Dominators {
     #[inline]
     pub fn immediate_of(&self, number: DomNode) -> DomNode {
         match &self.tree {
-            ImmediateDominators::Preorder { immediate, .. } => DomNode::new(immediate.of_number(number.index())),
+            ImmediateDominators::DepthFirst(immediate) => DomNode(immediate[number.index()]),
             ImmediateDominators::LevelOrder(first_child) => {
                 let number = number.index();
                 // The last whose own begin at or before; never below itself, whatever a file says.
@@ -183,31 +178,25 @@ impl Dominators {
         }
     }
 
-    /// Nodes that a node immediately dominates, ascending. O(nodes in the answer).
+    /// Nodes that a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
+    /// ask often.
     pub fn children_of(&self, number: DomNode) -> Vec<DomNode> {
-        self.children().of(number).collect()
-    }
-
-    /// The tree turned round, for walking down. O(1).
-    pub fn children(&self) -> DominatorChildren<'_> {
         match &self.tree {
-            ImmediateDominators::Preorder { sizes, .. } => DominatorChildren::of_sizes(sizes),
-            ImmediateDominators::LevelOrder(first_child) => DominatorChildren::of_levels(first_child),
+            ImmediateDominators::DepthFirst(immediate) => {
+                let numbers = immediate.iter().enumerate().skip(1);
+                numbers.filter(|&(_, &parent)| parent == number.0).map(|(child, _)| DomNode::new(child)).collect()
+            }
+            ImmediateDominators::LevelOrder(_) => self.children().of(number).collect(),
         }
     }
 
-    /// By number: how many nodes it dominates, itself among them; of the root without itself. O(1), or O(objects) in a tree
-    /// from an index.
-    fn subtree_sizes(&self) -> Arc<PackedNumbers> {
-        if let ImmediateDominators::Preorder { sizes, .. } = &self.tree {
-            return Arc::clone(sizes);
-        }
-        let mut sizes = vec![1u32; self.nodes.len()];
-        sizes[0] = 0;
-        for number in self.all().rev() {
-            sizes[self.immediate_of(number).index()] += sizes[number.index()];
-        }
-        Arc::new(PackedNumbers::collect(sizes.len(), |number| sizes[number].into()))
+    /// The tree turned round, for walking down. O(objects) and 8 bytes for each; nothing in a tree from an index.
+    pub fn children(&self) -> DominatorChildren<'_> {
+        let immediate = match &self.tree {
+            ImmediateDominators::DepthFirst(immediate) => immediate,
+            ImmediateDominators::LevelOrder(first_child) => return DominatorChildren::of_levels(first_child),
+        };
+        DominatorChildren::of_list(immediate)
     }
 
     /// Steps that were taken up trees while computing: what grows without bound in algorithms that are not linear.

@@ -1,12 +1,19 @@
 //! Retained sizes: what would be freed with an object, by its dominator tree.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{DomNode, Dominators, STEP_BUDGET};
-use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId, PackedNumbers};
+use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 use crate::parallel;
+
+/// Retained bytes of each object, by its number in the dominator tree.
+#[derive(Debug)]
+enum RetainedBytes {
+    Computed(ByteSums),
+    /// As an index has them.
+    Stored(ByteCounts<u32>),
+}
 
 /// Sums of bytes: 4 bytes each, and as many again only where a sum needs more.
 #[derive(Debug)]
@@ -46,13 +53,12 @@ impl ByteSums {
 #[derive(Debug)]
 pub struct RetainedSizes {
     /// By number in the dominator tree; 0 is everything that is reached.
-    bytes: PackedNumbers,
-    objects: Arc<PackedNumbers>,
+    bytes: RetainedBytes,
+    objects: Column<u32>,
 }
 
 impl RetainedSizes {
-    /// One sweep from the last number to the first. O(objects); 4 bytes per reached object meanwhile, 8 where there are 4
-    /// GiB, and 2 to 4 are kept.
+    /// One sweep from the last number to the first. O(objects); 8 bytes per reached object, 12 where there are 4 GiB.
     pub fn compute(graph: &HeapGraph, dominators: &Dominators) -> Self {
         Self::compute_in(graph, dominators, Vec::new())
     }
@@ -66,9 +72,7 @@ impl RetainedSizes {
 
     fn compute_in(graph: &HeapGraph, dominators: &Dominators, memory: Vec<u32>) -> Self {
         let count = dominators.reached_count() + 1;
-        let mut bytes = ByteSums { low: memory, high: Vec::new() };
-        bytes.low.resize(count, 0);
-        bytes.low[0] = 0;
+        let mut bytes = ByteSums { low: vec![0; count], high: Vec::new() };
         let has_giants = AtomicBool::new(false);
         let shallow_bytes = |number: usize| graph.shallow_bytes(dominators.node_at(DomNode::new(number)));
         parallel::each_piece(&mut bytes.low[1..], &|first, piece| {
@@ -87,21 +91,30 @@ impl RetainedSizes {
                 bytes.add(number, bytes_of_object);
             }
         }
-        for number in dominators.all().rev() {
-            bytes.add(dominators.immediate_of(number).index(), bytes.get(number.index()));
+        let mut objects = memory;
+        objects.clear();
+        objects.resize(count, 1);
+        objects[0] = 0;
+        for node in dominators.all().rev() {
+            let (number, parent) = (node.index(), dominators.immediate_of(node).index());
+            bytes.add(parent, bytes.get(number));
+            objects[parent] += objects[number];
         }
-        let bytes = PackedNumbers::collect(count, |number| bytes.get(number));
-        RetainedSizes { bytes, objects: dominators.subtree_sizes() }
+        RetainedSizes { bytes: RetainedBytes::Computed(bytes), objects: objects.into() }
     }
 
     /// Bytes, by number in the tree; number 0 is all that is reached. O(1).
     pub fn bytes_at(&self, number: DomNode) -> u64 {
-        self.bytes.get(number.index())
+        let number = number.index();
+        match &self.bytes {
+            RetainedBytes::Computed(bytes) => bytes.get(number),
+            RetainedBytes::Stored(bytes) => bytes.get(number),
+        }
     }
 
     /// Objects, by number in the tree; number 0 is all that is reached. O(1).
     pub fn objects_at(&self, number: DomNode) -> u32 {
-        self.objects.get(number.index()) as u32
+        self.objects.get(number.index())
     }
 
     /// Bytes the object retains; `None` when no strong root reaches it. O(1).
@@ -111,15 +124,14 @@ impl RetainedSizes {
 
     /// Writes the sizes in another order: `order` has the number here of each number there. O(objects).
     pub(super) fn store(&self, order: &[DomNode], sink: &mut dyn ColumnSink) -> io::Result<()> {
-        ByteCounts::<u32>::collect(order.len(), |at| self.bytes_at(order[at])).store(sink, "retained.bytes")?;
-        let objects: Vec<u32> = order.iter().map(|&number| self.objects_at(number)).collect();
+        ByteCounts::<u32>::pack(order.iter().map(|&number| self.bytes_at(number))).store(sink, "retained.bytes")?;
+        let objects: Vec<u32> = order.iter().map(|&number| self.objects.get(number.index())).collect();
         Column::from(objects).store(sink, "retained.objects")
     }
 
     pub(super) fn from_stored(source: &dyn ColumnSource, count: usize) -> Option<RetainedSizes> {
-        let bytes = PackedNumbers::Wide(ByteCounts::from_stored(source, "retained.bytes", count)?);
+        let bytes = RetainedBytes::Stored(ByteCounts::from_stored(source, "retained.bytes", count)?);
         let objects: Column<u32> = Column::stored(source, "retained.objects", u64::MAX)?;
-        let fits = objects.len() == count;
-        fits.then(|| RetainedSizes { bytes, objects: Arc::new(PackedNumbers::Wide(ByteCounts::of_small(objects))) })
+        (objects.len() == count).then_some(RetainedSizes { bytes, objects })
     }
 }

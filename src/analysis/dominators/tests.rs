@@ -1,6 +1,5 @@
 //! Buckets against plain climbing, and counted steps on the graphs that make other algorithms quadratic.
 
-use super::retained::RetainedSizes;
 use super::*;
 use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, ResolveOptions, RootFlags, RootKind, Section};
 use proptest::prelude::*;
@@ -40,31 +39,6 @@ proptest! {
         let expected = all(&graph, 1_000_000);
         for step_budget in [0, 1] {
             prop_assert_eq!(all(&graph, step_budget), expected.clone());
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn children_and_retained_sizes_follow_from_immediate_dominators(
-        references in (1usize..80).prop_flat_map(|count| {
-            proptest::collection::vec(proptest::collection::vec(0..count, 0..3), count)
-        })
-    ) {
-        let (dominators, retained) = RetainedSizes::with_dominators(&graph(&references));
-        let count = dominators.reached_count() + 1;
-        let (mut below, mut objects) = (vec![Vec::new(); count], vec![1u32; count]);
-        for number in dominators.all() {
-            below[dominators.immediate_of(number).index()].push(number);
-        }
-        objects[0] = 0;
-        for number in dominators.all().rev() {
-            objects[dominators.immediate_of(number).index()] += objects[number.index()];
-        }
-        for (number, (below, objects)) in below.into_iter().zip(objects).enumerate() {
-            let number = DomNode::new(number);
-            prop_assert_eq!(dominators.children_of(number), below);
-            prop_assert_eq!((retained.objects_at(number), retained.bytes_at(number)), (objects, 8 * u64::from(objects)));
         }
     }
 }
@@ -146,25 +120,4 @@ fn a_long_chain_needs_no_stack() {
     let (last, reached) = worker.expect("starts").join().expect("ends");
     assert_eq!(last, Dominator::Node(NodeId::new(999_998)));
     assert_eq!(reached, 1_000_000);
-}
-
-/// A fan's dominator is far from most of it; each item of a list that is walked first has a far one of its own.
-#[test]
-fn far_dominators_are_found() {
-    const COUNT: usize = 300_000;
-    let fan = std::iter::once((1..COUNT).collect()).chain((1..COUNT).map(|_| vec![])).collect::<Vec<_>>();
-    let half = COUNT / 2;
-    let list = (0..COUNT).map(|at| match at {
-        _ if at >= half => vec![],
-        _ if at + 1 == half => vec![at + half],
-        _ => vec![at + 1, at + half],
-    });
-    for (references, above) in
-        [(fan, (|_| 0) as fn(usize) -> usize), (list.collect(), |at| at - if at < COUNT / 2 { 1 } else { COUNT / 2 })]
-    {
-        let found = all(&graph(&references), STEP_BUDGET);
-        for (at, found) in found.into_iter().enumerate().skip(1) {
-            assert_eq!(found, Dominator::Node(NodeId::new(above(at))), "{at}");
-        }
-    }
 }

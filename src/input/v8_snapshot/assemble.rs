@@ -10,7 +10,7 @@ use super::rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes, owned_part
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeakReference, RootFlags, RootKind, RootRecord,
-    Section, SectionId, make_room, remove,
+    Section, SectionId, remove,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
@@ -78,8 +78,6 @@ pub(super) fn assemble(
     let section = builder.begin_section(Section { complete: snapshot.has_edges, ..Section::default() });
     let AppliedRules { classes, edge_rules: holding } = applied;
     name_types(&mut builder, &classes);
-    let mut types = classes.of_node;
-    snapshot.locations = Vec::new();
     let (repeated, first) = snapshot.ids.make_unique();
     let at = Position::Byte(0);
     diagnostics.add(&DUPLICATE_ID, repeated, at, || format!("@{}", snapshot.ids.get(first)));
@@ -90,15 +88,17 @@ pub(super) fn assemble(
         for &category in &categories {
             dangling += add_roots(&mut builder, section, &snapshot, &holding, category);
         }
-        snapshot.names = Vec::new();
         dangling += split_references(&mut snapshot, &holding, &categories, &mut weak);
     } else {
         snapshot.targets = Vec::new();
         snapshot.first_edge = vec![0; snapshot.len()];
     }
     snapshot.edge_labels = EdgeLabels::default();
-    let Snapshot { mut ids, sizes: mut shallow, large_sizes: mut large, first_edge: mut counts, targets, .. } =
-        snapshot;
+    let Snapshot {
+        names, mut ids, sizes: mut shallow, large_sizes: mut large, first_edge: mut counts, targets, ..
+    } = snapshot;
+    drop(names);
+    let mut types = classes.of_node;
     if !categories.is_empty() {
         ids.remove(&categories);
         remove(&mut shallow, &categories);
@@ -146,8 +146,6 @@ fn categories_before(categories: &[u32], node: u32) -> u32 {
 
 /// Nodes whose references are looked at together.
 const NODES_PER_PART: usize = 1 << 16;
-/// Parts whose weak references are kept apart until they are put behind those of the parts before.
-const PARTS_AT_ONCE: usize = 16;
 
 /// The references of some nodes that follow one another.
 struct ReferencePart<'a> {
@@ -198,17 +196,14 @@ fn split_references(
         });
     }
     let snapshot_ref = &*snapshot;
+    parallel::map(parts.iter_mut().collect(), &|part: &mut ReferencePart| {
+        part.split(snapshot_ref, holding, categories, &is_category)
+    });
     let (mut dangling, mut places) = (0, Vec::with_capacity(parts.len()));
-    for parts in parts.chunks_mut(PARTS_AT_ONCE) {
-        parallel::map(parts.iter_mut().collect(), &|part: &mut ReferencePart| {
-            part.split(snapshot_ref, holding, categories, &is_category)
-        });
-        for part in parts {
-            dangling += part.dangling_references;
-            make_room(weak, part.weak_references.len());
-            weak.extend(std::mem::take(&mut part.weak_references));
-            places.push((part.first_edge, part.strong_references));
-        }
+    for part in &mut parts {
+        dangling += part.dangling_references;
+        weak.append(&mut part.weak_references);
+        places.push((part.first_edge, part.strong_references));
     }
     let mut write = 0;
     for (from, held) in places {
