@@ -89,7 +89,9 @@ fn exported_profiles_are_read_back() {
         let words = ["stats", "-f", "json", "-q", "--measure", measure];
         let rows = |file: &str| run(&[&words[..], &[file]].concat()).expect_code(0).json();
         let (mut before, mut after) = (rows("fixtures/pprof/go-heap.pb.gz"), rows(&exported));
-        [&mut before, &mut after].map(|rows| rows["heaps"][0]["process"].take());
+        for rows in [&mut before, &mut after] {
+            rows["heaps"][0]["process"].take();
+        }
         assert_eq!(before, after);
     }
     export(&["fixtures/pprof/go-heap.pb.gz"]);
