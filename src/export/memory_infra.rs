@@ -33,7 +33,7 @@ pub struct MemoryInfraOptions {
 }
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
-const BYTES_PER_ROW: u64 = 720;
+pub(super) const BYTES_PER_ROW: u64 = 720;
 const DEPTH_OF_OBJECTS: u32 = 64;
 /// As Chromium's own default.
 const MIN_BYTES_OF_OBJECTS: u64 = 1024;
@@ -53,7 +53,7 @@ pub fn write_memory_infra(
     verify_index_file(dump)?;
     match dump.content() {
         Content::Objects(graph) => {
-            let (names, heap) = heap_of_objects(dump, graph, options)?;
+            let (names, heap) = heap_of_objects(dump, graph, &options.heaps, options.depth)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
             let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(MIN_BYTES_OF_OBJECTS));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
@@ -73,15 +73,17 @@ pub fn write_memory_infra(
     }
 }
 
-fn heap_of_objects(
+/// Objects as one heap, whose backtraces are the types on the way down the dominator tree.
+pub(super) fn heap_of_objects(
     dump: &OpenDump,
     graph: &HeapGraph,
-    options: &MemoryInfraOptions,
+    heaps: &HeapChoice,
+    depth: Option<u32>,
 ) -> Result<(Names, AllocationHeap), ExportError> {
-    options.heaps.check_on_objects()?;
-    let scope = ScopeOptions::of_section(options.heaps.section.as_deref()).resolve(dump)?;
+    heaps.check_on_objects()?;
+    let scope = ScopeOptions::of_section(heaps.section.as_deref()).resolve(dump)?;
     let dominators = dump.dominator_tree()?;
-    let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
+    let depth = depth.unwrap_or(DEPTH_OF_OBJECTS);
     let (names, mut heap, _) =
         dominator_tree_as_allocations(graph, dominators, DomNode::ROOT, depth, |node| scope.contains(node), None);
     if let Some(section) = scope.section() {
