@@ -53,6 +53,7 @@ pub fn write_pprof(
             write_heaps(&allocations.names, &chosen.heaps, depth, out)?;
             Ok(chosen.fuller_dump)
         }
+        Content::Histograms(_) => Err(AnswerError::NeedsObjects.into()),
     }
 }
 
