@@ -14,7 +14,7 @@ use super::error::verify_index_file;
 use super::memory_infra::{BYTES_PER_ROW, heap_of_objects};
 use crate::allocations::{AllocationHeap, Counting, NameId, Names};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
-use crate::answers::HeapChoice;
+use crate::answers::{AnswerError, HeapChoice};
 use crate::answers::heaps::{FullerDump, heap_title};
 use crate::dump::{Content, OpenDump};
 
