@@ -1,4 +1,5 @@
-//! The allocation trees: what a dump holds that counts allocations by backtrace and type instead of listing objects.
+//! The allocation trees: what a dump holds that counts allocations by backtrace and type instead of listing objects. And class
+//! histograms, which count objects by type alone (`histograms`).
 //!
 //! Facts that every part relies on:
 //! - A heap is what one allocator of one process held at one time. Its backtraces form a tree whose node 0, without a
@@ -10,10 +11,12 @@
 //! - Counts are optional: early dumps have none.
 
 mod builder;
+mod histograms;
 
 use rustc_hash::FxHashMap;
 
 pub use builder::{HeapBuilder, PathId};
+pub use histograms::{Histograms, TypeTotal};
 
 /// A name, by its number in [`NameTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -28,7 +28,7 @@ pub use options::{IndexUse, OpenOptions};
 pub use roots::{RootPolicy, excluded_kind};
 pub use write_index::write_index;
 
-use crate::allocations::AllocationDump;
+use crate::allocations::{AllocationDump, Histograms};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::RetainedSizes;
@@ -46,6 +46,8 @@ pub enum Content<'d> {
     Objects(&'d HeapGraph),
     /// Allocation totals by backtrace and type.
     Allocations(&'d AllocationDump),
+    /// Objects and bytes by type alone.
+    Histograms(&'d Histograms),
 }
 
 /// A dump that is ready to be asked. Roots are complete: inferred where the format has none.
@@ -85,11 +87,12 @@ impl std::fmt::Debug for OpenDump {
 }
 
 impl OpenDump {
-    /// Content of the dump: objects, or allocation totals.
+    /// Content of the dump: objects, allocation totals, or types alone.
     pub fn content(&self) -> Content<'_> {
         match &self.content {
             Dump::Graph(graph) => Content::Objects(graph),
             Dump::Allocations(dump) => Content::Allocations(dump),
+            Dump::Histograms(histograms) => Content::Histograms(histograms),
         }
     }
 
@@ -117,11 +120,11 @@ impl OpenDump {
         (!names.is_empty()).then(|| format!("no object has a field {}{why}{hint}", names.join(" or ")))
     }
 
-    /// The object graph; `None` for a dump of allocation totals.
+    /// The object graph; `None` for a dump of allocation totals or of types alone.
     pub fn graph(&self) -> Option<&HeapGraph> {
         match &self.content {
             Dump::Graph(graph) => Some(graph),
-            Dump::Allocations(_) => None,
+            Dump::Allocations(_) | Dump::Histograms(_) => None,
         }
     }
 
@@ -187,7 +190,7 @@ impl OpenDump {
                     compute_reachable(graph)
                 }
             },
-            Dump::Allocations(_) => NodeSet::new(0),
+            Dump::Allocations(_) | Dump::Histograms(_) => NodeSet::new(0),
         })
     }
 

@@ -158,6 +158,7 @@ impl OpenOptions {
                 held = Some(self.memory.hold(graph));
             }
             Dump::Allocations(dump) => also_held = Some(self.memory.hold_bytes(dump.memory_bytes() as u64)),
+            Dump::Histograms(types) => also_held = Some(self.memory.hold_bytes(types.memory_bytes() as u64)),
         }
         Ok(OpenDump {
             content,

@@ -33,7 +33,7 @@ pub struct MemoryInfraOptions {
 }
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
-const BYTES_PER_ROW: u64 = 720;
+pub(super) const BYTES_PER_ROW: u64 = 720;
 const DEFAULT_OBJECT_TREE_DEPTH: u32 = 64;
 /// As Chromium's own default.
 const DEFAULT_MIN_OBJECT_PATH_BYTES: u64 = 1024;
@@ -53,13 +53,14 @@ pub fn write_memory_infra(
     verify_index_file(dump)?;
     match dump.content() {
         Content::Objects(graph) => {
-            let (names, heap) = heap_of_objects(dump, graph, options)?;
+            let (names, heap) = heap_of_objects(dump, graph, &options.heaps, options.depth)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
             let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(DEFAULT_MIN_OBJECT_PATH_BYTES));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
         }
+        Content::Histograms(_) => Err(AnswerError::NeedsObjects.into()),
         Content::Allocations(allocations) => {
             let chosen = options.heaps.choose(allocations)?;
             let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
@@ -72,15 +73,17 @@ pub fn write_memory_infra(
     }
 }
 
-fn heap_of_objects(
+/// Objects as one heap, whose backtraces are the types on the way down the dominator tree.
+pub(super) fn heap_of_objects(
     dump: &OpenDump,
     graph: &HeapGraph,
-    options: &MemoryInfraOptions,
+    heaps: &HeapChoice,
+    depth: Option<u32>,
 ) -> Result<(NameTable, AllocationHeap), ExportError> {
-    options.heaps.check_on_objects()?;
-    let scope = ScopeOptions::of_section(options.heaps.section.as_deref()).resolve(dump)?;
+    heaps.check_on_objects()?;
+    let scope = ScopeOptions::of_section(heaps.section.as_deref()).resolve(dump)?;
     let dominators = dump.dominator_tree()?;
-    let depth = options.depth.unwrap_or(DEFAULT_OBJECT_TREE_DEPTH);
+    let depth = depth.unwrap_or(DEFAULT_OBJECT_TREE_DEPTH);
     let (names, mut heap, _) =
         dominator_tree_as_allocations(graph, dominators, DominatorNode::ROOT, depth, |node| scope.contains(node), None);
     if let Some(section) = scope.section() {

@@ -12,6 +12,7 @@ mod flamegraph;
 mod folded;
 mod heapgraph;
 mod memory_infra;
+mod pprof;
 mod raw_contents;
 mod thread_dump;
 
@@ -22,5 +23,6 @@ pub use flamegraph::write_flamegraph;
 pub use folded::{FoldedOptions, write_folded};
 pub use heapgraph::{HeapgraphOptions, write_heapgraph};
 pub use memory_infra::{MemoryInfraOptions, write_memory_infra};
+pub use pprof::{PprofOptions, write_pprof};
 pub use raw_contents::write_raw_contents;
 pub use thread_dump::thread_dump_lines;

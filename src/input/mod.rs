@@ -8,7 +8,7 @@
 //! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
 //!   `info`, `runtime`, `diagnostics`, `error`, `codes`: its words
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
-//! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
+//! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
 mod contents;
@@ -21,11 +21,13 @@ mod foreign_formats;
 pub(crate) mod gcdump;
 mod gzip_members;
 mod heapgraph;
+mod histogram_text;
 pub(crate) mod hprof;
 pub(crate) mod ibm_classic;
 mod info;
 mod java_types;
 mod json_lines;
+mod jvm_histogram;
 mod line_details;
 mod memory_infra;
 mod names_only;
@@ -43,6 +45,7 @@ mod rereadable_file;
 mod ruby_objspace;
 mod runtime;
 mod sink;
+mod sos_dumpheap;
 mod source;
 mod spool;
 mod text;
@@ -91,6 +94,8 @@ pub static READERS: &[&dyn Reader] = &[
     &ruby_objspace::RubyObjspace,
     &memory_infra::MemoryInfra,
     &pprof::Pprof,
+    &jvm_histogram::JvmHistogram,
+    &sos_dumpheap::SosDumpheap,
     &ibm_classic::IbmClassic,
     &xna_cf::XnaCf,
 ];

@@ -9,7 +9,7 @@ use super::reader::{FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Reader,
 use super::runtime::Runtime;
 use super::source::Source;
 use super::{READERS, foreign_formats, text};
-use crate::allocations::AllocationDump;
+use crate::allocations::{AllocationDump, Histograms};
 use crate::graph::HeapGraph;
 
 /// The content of a dump.
@@ -21,6 +21,8 @@ pub enum Dump {
     Graph(HeapGraph),
     /// Allocation totals by backtrace and type.
     Allocations(AllocationDump),
+    /// Objects and bytes by type alone.
+    Histograms(Histograms),
 }
 
 /// A dump that was read.
@@ -69,6 +71,10 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
         ParsedContent::Allocations(dump) => {
             reading.note_end(extent.end);
             Dump::Allocations(dump)
+        }
+        ParsedContent::Histograms(histograms) => {
+            reading.close(&extent)?;
+            Dump::Histograms(histograms)
         }
         ParsedContent::NoHeap(text) => {
             reading.note_end(extent.end);

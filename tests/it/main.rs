@@ -31,6 +31,7 @@ mod fixtures;
 mod fleet;
 mod golden;
 mod heapgraph;
+mod histograms;
 mod hprof;
 mod hprof_damage;
 mod hprof_groups;

@@ -180,6 +180,8 @@ fn copies_of_other_formats_answer_alike() {
             let is_said = [
                 "other events",
                 "no copies of this format: pprof",
+                "no copies of this format: Java class histogram",
+                "no copies of this format: .NET heap statistics",
                 "unknown format",
                 "a page with a trace",
                 "cannot be read",

@@ -40,6 +40,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
             Some(object) => Err(AnswerError::StartObjectNeedsObjectDump(object.to_string())),
             None => breakdown_of_allocations(dump, allocations, options),
         },
+        Content::Histograms(_) => Err(AnswerError::NeedsObjects),
     }
 }
 

@@ -33,7 +33,7 @@ use rows::object_diff;
 /// If one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
 /// answer takes more memory than it may.
 pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
-    let orders = options.by.orders(old.graph().is_some(), options.retained);
+    let orders = options.by.orders(!matches!(old.content(), Content::Allocations(_)), options.retained);
     if let Some(order) = options.order.filter(|order| !orders.contains(order)) {
         return Err(AnswerError::NoSuchOrder(order.key));
     }
@@ -43,7 +43,7 @@ pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Dif
 
 fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
     match (old.content(), new.content()) {
-        (Content::Objects(_), Content::Objects(_)) => {
+        (Content::Objects(_) | Content::Histograms(_), Content::Objects(_) | Content::Histograms(_)) => {
             check_runtimes(old, new)?;
             options.heaps.check_on_objects()?;
             if options.by == DiffBy::Backtraces {

@@ -20,14 +20,14 @@ pub use super::shared::histogram_row::LoaderRow;
 pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
-use crate::allocations::{AllocationDump, NameId, add_counts};
+use crate::allocations::{AllocationDump, Histograms, NameId, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
 use crate::dump::{Content, CountedTypes, OpenDump, Phase};
 use crate::graph::HeapGraph;
-use crate::input::{Runtime, TypeOrigin};
+use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
 pub use options::*;
@@ -42,7 +42,24 @@ pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogra
     match dump.content() {
         Content::Objects(graph) => histogram_of_objects(dump, graph, options),
         Content::Allocations(allocations) => histogram_of_allocations(dump, allocations, options),
+        Content::Histograms(histograms) => histogram_of_types_alone(dump, histograms, options),
     }
+}
+
+fn histogram_of_types_alone(
+    dump: &OpenDump,
+    histograms: &Histograms,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
+    options.heaps.check_on_objects()?;
+    options.scope.check_on_allocations()?;
+    if options.retained.is_some() || options.scope.section.is_some() {
+        return Err(AnswerError::NeedsObjects);
+    }
+    let types: Vec<(&str, u64, u64)> =
+        histograms.types(histograms.chosen).filter(|(_, objects, _)| *objects > 0).collect();
+    let answer = of_counts(&types, &[], dump.info(), options)?;
+    Ok(Histogram { problems: problems_of(dump.diagnostics()), ..answer })
 }
 
 /// Figures of rows of objects; the last two of those in a sample.
@@ -220,22 +237,37 @@ fn add_retained(
 /// # Errors
 /// If the rows are to be grouped by anything else.
 pub fn histogram_of_counts(counted: &CountedTypes, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    let types: Vec<(&str, u64, u64)> =
+        counted.types.iter().map(|(name, objects, bytes)| (name.as_str(), *objects, *bytes)).collect();
+    let answer = of_counts(&types, &counted.origins, &counted.info, options)?;
+    let sections = Some(counted.sections.clone());
+    Ok(Histogram { sections, problems: problems_of(&counted.diagnostics), ..answer })
+}
+
+/// The histogram of types with objects and bytes.
+fn of_counts(
+    types: &[(&str, u64, u64)],
+    origins: &[TypeOrigin],
+    info: &FormatInfo,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
     }
-    if options.group_by.is_package() && counted.info.runtime() == Some(Runtime::JavaScript) {
+    if options.group_by.is_package() && info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
     let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
-    for (at, (name, objects, shallow_bytes)) in counted.types.iter().enumerate() {
+    for (at, &(name, objects, shallow_bytes)) in types.iter().enumerate() {
         if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
-            let origin = counted.origins.get(at).filter(|_| options.group_by == GroupBy::Type);
+            let origin = origins.get(at).filter(|_| options.group_by == GroupBy::Type);
             let sum = groups.entry((options.group_by.group_of_type_name(name), origin)).or_default();
-            *sum = (sum.0 + objects, sum.1.saturating_add(*shallow_bytes));
+            *sum = (sum.0.saturating_add(objects), sum.1.saturating_add(shallow_bytes));
         }
     }
     let bytes = groups.values().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
-    let totals = Totals::of_objects(groups.values().map(|(objects, _)| objects).sum(), bytes);
+    let objects = groups.values().fold(0, |sum: u64, (objects, _)| sum.saturating_add(*objects));
+    let totals = Totals::of_objects(objects, bytes);
     let totals = totals.with([(TYPES, Some(groups.len() as u64))]);
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
@@ -249,12 +281,7 @@ pub fn histogram_of_counts(counted: &CountedTypes, options: &HistogramOptions) -
         }
     };
     let rows = (0..).zip(groups).map(|(group, (name, amount))| row(group, name, amount)).collect();
-    let answer = Histogram {
-        sections: Some(counted.sections.clone()),
-        problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(&counted.info.format, totals, &OBJECT_FIGURES[..2], options)
-    };
-    Ok(answer.with_rows(rows, options))
+    Ok(Histogram::new(&info.format, totals, &OBJECT_FIGURES[..2], options).with_rows(rows, options))
 }
 
 const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [TOTAL, ALLOCATIONS];

@@ -113,11 +113,10 @@ impl FileFacts<'_> {
         let inferred = if info.roots_inferred { " (inferred: the dump has none)" } else { "" };
         self.line("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
         self.field("roots_inferred", (info.roots_inferred && !info.roots_lost).then_some(true));
-        self.field("dominators_bytes", Some(info.dominators_bytes));
-        self.line(
-            "dominators",
-            format!("at most {} of memory beside the graph", (self.size_text)(info.dominators_bytes)),
-        );
+        self.field("dominators_bytes", info.dominators_bytes);
+        if let Some(bytes) = info.dominators_bytes {
+            self.line("dominators", format!("at most {} of memory beside the graph", (self.size_text)(bytes)));
+        }
         self.text("trailer", "trailer", info.trailer.as_ref());
         self.field("sizes", info.sizes.as_ref());
         self.text("reason", "written after", info.reason.as_ref());

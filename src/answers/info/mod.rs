@@ -121,8 +121,9 @@ pub struct ObjectInfo {
     /// The snapshots in the file, where the format can hold several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotRow>,
-    /// Memory that the dominator tree takes beside the graph, at the most.
-    pub dominators_bytes: u64,
+    /// Memory that the dominator tree takes beside the graph, at the most; `None` without references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dominators_bytes: Option<u64>,
     /// Root records by kind, of all sections.
     #[serde(skip)]
     pub roots_by_kind: BTreeMap<String, u64>,
@@ -240,10 +241,9 @@ impl SnapshotRow {
         let time = self.taken_at.as_ref().map_or(String::new(), |time| format!("{time}, "));
         let complete = if self.complete { "complete" } else { "incomplete" };
         let chosen = if self.chosen { ", read here" } else { "" };
-        let counts = self.objects.zip(self.shallow_bytes).zip(self.references);
-        let counts = counts.map_or(String::new(), |((objects, size), references)| {
-            let (objects, references) = (count_of(objects, "objects"), count_of(references, "references"));
-            format!("{objects}, {}, {references}, ", bytes(size))
+        let counts = self.objects.zip(self.shallow_bytes).map_or(String::new(), |(objects, size)| {
+            let references = self.references.map(|count| format!("{}, ", count_of(count, "references")));
+            format!("{}, {}, {}", count_of(objects, "objects"), bytes(size), references.unwrap_or_default())
         });
         format!("{time}{counts}{complete}{chosen}")
     }
@@ -329,7 +329,9 @@ impl Info {
     pub fn objects_and_bytes(&self) -> Option<(u64, u64)> {
         let Info::Objects(info) = self else { return None };
         let sum = |value: fn(&SectionRow) -> u64| info.sections.iter().map(value).fold(0, u64::saturating_add);
-        Some((sum(|section| section.objects), sum(|section| section.shallow_bytes)))
+        let of_sections = (sum(|section| section.objects), sum(|section| section.shallow_bytes));
+        let chosen = info.snapshots.iter().find(|snapshot| snapshot.chosen && info.sections.is_empty());
+        Some(chosen.and_then(|chosen| chosen.objects.zip(chosen.shallow_bytes)).unwrap_or(of_sections))
     }
 
     /// Allocations, where they are counted, and bytes of the heaps of the last memory dump; `None` for objects.
@@ -351,6 +353,7 @@ pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError>
     Ok(match dump.content() {
         Content::Objects(graph) => Info::Objects(Box::new(info_of_objects(dump, graph, settings))),
         Content::Allocations(allocations) => Info::Allocations(Box::new(info_of_allocations(dump, allocations))),
+        Content::Histograms(_) => Info::Objects(Box::new(info_of_types_alone(dump))),
     })
 }
 
@@ -393,8 +396,31 @@ fn info_of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessS
             .sampled
             .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),
         snapshots: info.snapshots.iter().enumerate().map(|(at, snapshot)| snapshot_row(at + 1, snapshot)).collect(),
-        dominators_bytes: dump.dominators_bytes(),
+        dominators_bytes: Some(dump.dominators_bytes()),
         roots_by_kind: roots.all,
+    }
+}
+
+/// Facts about class histograms: each is a snapshot without references.
+fn info_of_types_alone(dump: &OpenDump) -> ObjectInfo {
+    let info = dump.info();
+    let row = |(at, snapshot)| SnapshotRow { references: None, ..snapshot_row(at + 1, snapshot) };
+    ObjectInfo {
+        format: format_row(info, Some(info.producer.clone())),
+        sections: Vec::new(),
+        records: record_counts(info),
+        trailer: None,
+        sizes: None,
+        reason: None,
+        loss: None,
+        settings: None,
+        problems: problems_of(dump.diagnostics()),
+        roots_inferred: false,
+        roots_lost: false,
+        sampled: None,
+        snapshots: info.snapshots.iter().enumerate().map(row).collect(),
+        dominators_bytes: None,
+        roots_by_kind: BTreeMap::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::allocations::Histograms;
 use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, totals_by_path, totals_by_path_bytes};
 use crate::analysis::diff::{ObjectChanges, compare_objects};
 use crate::analysis::histogram::GroupTally;
@@ -11,7 +12,7 @@ use crate::analysis::type_tree::TypeTree;
 use crate::answers::shared::figure::{Figure, KIND, PATH, TYPE, Unit};
 use crate::answers::shared::groups::{Groups, SameNameTypes};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
-use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::dump::{AnswerNeed, Content, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// Kinds of rows of a diff.
@@ -78,6 +79,9 @@ impl DumpSide {
         retained: bool,
         row_bytes: u64,
     ) -> Result<Self, AnswerError> {
+        if let Content::Histograms(histograms) = dump.content() {
+            return DumpSide::of_histogram(histograms, histograms.chosen, objects, by, retained);
+        }
         let scope = objects.resolve(dump)?;
         let graph = scope.graph();
         let group_by = if let DiffBy::Groups(by) = by { by } else { GroupBy::Type };
@@ -102,6 +106,35 @@ impl DumpSide {
                     side.add_retained(dump, &groups)?;
                 }
             }
+        }
+        Ok(side)
+    }
+
+    /// One of the histograms of a dump of types alone. Error: if more than types is asked for.
+    pub(in crate::answers) fn of_histogram(
+        histograms: &Histograms,
+        place: usize,
+        objects: &ScopeOptions,
+        by: DiffBy,
+        retained: bool,
+    ) -> Result<Self, AnswerError> {
+        objects.check_on_allocations()?;
+        let group_by = match by {
+            DiffBy::Groups(by @ (GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_))) if !retained => by,
+            _ => return Err(AnswerError::NeedsObjects),
+        };
+        let mut side =
+            DumpSide { totals: GroupTally::default(), rows: BTreeMap::new(), row_bytes: 0, roots_inferred: false };
+        let types = histograms.types(place).filter(|(name, objects_of, _)| {
+            *objects_of > 0 && objects.types.as_ref().is_none_or(|pattern| pattern.matches(name))
+        });
+        for (name, objects, bytes) in types {
+            let name = group_by.group_of_type_name(name).to_string();
+            let row = side.rows.entry(name).or_insert(Amounts { count: Some(0), bytes: 0, retained_bytes: 0 });
+            row.count = row.count.map(|count| count.saturating_add(objects));
+            row.bytes = row.bytes.saturating_add(bytes);
+            side.totals.objects = side.totals.objects.saturating_add(objects);
+            side.totals.shallow_bytes = side.totals.shallow_bytes.saturating_add(bytes);
         }
         Ok(side)
     }

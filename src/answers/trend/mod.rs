@@ -15,10 +15,12 @@ use super::diff_side::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
 use super::words::utc_text;
 use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use crate::allocations::Histograms;
 use crate::analysis::diff::Amounts;
 pub use crate::analysis::series::Trend;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::OpenDump;
+use crate::input::SnapshotInfo;
 use crate::sort;
 
 /// Options of a trend.
@@ -121,17 +123,39 @@ impl TrendBuilder {
     /// If it holds no objects, does not have what is asked for, or there is not the memory.
     pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
         let TrendOptions { scope, by, retained, .. } = &self.options;
-        let DumpSide { totals, rows: amounts, .. } = DumpSide::find(dump, scope, *by, *retained, 0)?;
+        let chosen = dump.info().snapshots.iter().find(|one| one.chosen);
+        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, chosen);
+        Ok(())
+    }
+
+    /// Adds all class histograms of a file, the first of which was said to be next; the others are named by their numbers.
+    ///
+    /// # Errors
+    /// If more than types is asked for.
+    pub fn add_all(&self, dump: &OpenDump, histograms: &Histograms, file: &str) -> Result<(), AnswerError> {
+        let TrendOptions { scope, by, retained, .. } = &self.options;
+        for place in 0..histograms.all.len() {
+            let side = DumpSide::of_histogram(histograms, place, scope, *by, *retained)?;
+            if place > 0 {
+                self.announce(&format!("{file} ({})", place + 1));
+            }
+            self.add_side(dump, side, dump.info().snapshots.get(place));
+        }
+        Ok(())
+    }
+
+    fn add_side(&self, dump: &OpenDump, side: DumpSide, snapshot: Option<&SnapshotInfo>) {
+        let DumpSide { totals, rows: amounts, .. } = side;
         let mut added = self.added();
         let AddedDumps { dumps, rows, values } = &mut *added;
         let number = dumps.len().saturating_sub(1);
-        let Some(entry) = dumps.last_mut() else { return Ok(()) };
+        let Some(entry) = dumps.last_mut() else { return };
         entry.format = Some(dump.info().format.to_string());
-        entry.taken_ms = dump.info().snapshots.iter().find(|one| one.chosen).and_then(|one| one.unix_ms);
+        entry.taken_ms = snapshot.and_then(|one| one.unix_ms);
         entry.taken_at = entry.taken_ms.map(utc_text);
         entry.objects = Some(totals.objects);
         entry.shallow_bytes = Some(totals.shallow_bytes);
-        entry.reachable_bytes = Some(totals.reachable_bytes);
+        entry.reachable_bytes = dump.graph().map(|_| totals.reachable_bytes);
         entry.heap_bytes = match (dump.graph(), self.options.scope.chooses_some()) {
             (Some(graph), true) => graph.shallow_bytes_of(0..graph.node_count()).fold(0, u64::saturating_add),
             _ => totals.shallow_bytes,
@@ -142,10 +166,9 @@ impl TrendBuilder {
             if row == values.len() {
                 values.push(Vec::new());
             }
-            let bytes = if *retained { retained_bytes } else { bytes };
+            let bytes = if self.options.retained { retained_bytes } else { bytes };
             values[row].push((number as u32, count.unwrap_or(0), bytes));
         }
-        Ok(())
     }
 
     /// Ends the trend.

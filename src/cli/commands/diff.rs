@@ -12,6 +12,7 @@ use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::ask_together;
 use crate::cli::terminal::session::Session;
+use crate::dump::Content;
 
 /// What grew between two dumps, by type
 ///
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         bail!("standard input is one dump: only one side may be -");
     }
     ask_together(session, &args.files, &args.common.input, |asked| {
-        let of_objects = asked.iter().any(|asked| asked.dump.graph().is_some());
+        let of_objects = asked.iter().any(|asked| !matches!(asked.dump.content(), Content::Allocations(_)));
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
         }

@@ -23,8 +23,8 @@ use crate::cli::terminal::target::{find_target, write_export};
 #[cfg(feature = "parquet")]
 use crate::export::dataset::{DatasetOptions, labels_of};
 use crate::export::{
-    DotOptions, FoldedOptions, HeapgraphOptions, MemoryInfraOptions, write_dot, write_flamegraph, write_folded,
-    write_heapgraph, write_memory_infra,
+    DotOptions, FoldedOptions, HeapgraphOptions, MemoryInfraOptions, PprofOptions, write_dot, write_flamegraph,
+    write_folded, write_heapgraph, write_memory_infra, write_pprof,
 };
 
 /// The dump in other tools' forms
@@ -33,12 +33,15 @@ use crate::export::{
 /// types/*.parquet and so on, but objects/*/*.parquet and object_references/*/*.parquet, which have a folder for each dump.
 /// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
 /// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
+/// pprof: the same for go tool pprof, Pyroscope, Parca and speedscope: what a path has with all below it is retained.
 /// heapgraph: every object with its references, and every root, as lines of JSON that scripts read and heapdump reads back
 /// (docs/heapgraph.md).
 ///
 /// Example: heapdump export --to flamegraph dump.txt -o heap.svg
 ///
 /// Example: heapdump export --to memory-infra dump.txt > trace.json
+///
+/// Example: heapdump export --to pprof dump.txt -o heap.pb.gz
 ///
 /// Example: heapdump export --to parquet dumps/*.gcdump -o tables --label build=1234
 ///
@@ -96,7 +99,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let paths = form.folded_options(object.clone(), section)?;
     ask(session, file, input, |asked| {
         let dump = asked.dump;
-        if *to != ExportForm::MemoryInfra {
+        if !matches!(to, ExportForm::MemoryInfra | ExportForm::Pprof) {
             dump.graph().ok_or_else(|| asked.explain(AnswerError::NeedsObjects))?;
         }
         let has_any = match to {
@@ -111,6 +114,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 let heaps = heaps.heap_choice(section, &input.read);
                 let options = MemoryInfraOptions { heaps, depth: form.depth, cutoff: rule };
                 let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
+                fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
+                true
+            }
+            ExportForm::Pprof => {
+                let options = PprofOptions { heaps: heaps.heap_choice(section, &input.read), depth: form.depth };
+                let fuller = write_export(asked, &target, |out| write_pprof(dump, &options, out))?;
                 fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
                 true
             }
@@ -137,6 +146,8 @@ pub(crate) enum ExportForm {
     Dot,
     /// Chromium's heap dump format
     MemoryInfra,
+    /// A profile for go tool pprof and its like
+    Pprof,
     /// Objects, references and roots as lines of JSON
     Heapgraph,
     /// Tables for DuckDB, Spark and their like, of one dump or many
@@ -152,7 +163,7 @@ pub(crate) struct FormArgs {
     /// dot: what the object retains in place of its neighbourhood
     #[arg(id = "retained", long = "retained")]
     retained_subgraph: bool,
-    /// Levels below the start [default: 100, at most 500; dot: 2; memory-infra: 64 for objects, else all]
+    /// Levels below the start [default: 100, at most 500; dot: 2; memory-infra and pprof: 64 for objects, else all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) depth: Option<u32>,
     /// Leave out what is smaller: a size, or a share [default: 0.1%; memory-infra: 1KiB for objects, else none]
@@ -209,6 +220,7 @@ impl FormArgs {
     ) -> Result<()> {
         let (paths, dot, trace) =
             (&[ExportForm::Folded, ExportForm::Flamegraph][..], &[ExportForm::Dot][..], &[ExportForm::MemoryInfra][..]);
+        let stacks = &[ExportForm::MemoryInfra, ExportForm::Pprof][..];
         let tables = vec![ExportForm::Parquet];
         let options = [
             ("--object", self.object.is_some(), [paths, dot].concat()),
@@ -218,11 +230,11 @@ impl FormArgs {
             ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
             ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
             ("--min-percent", self.min_percent.is_some(), trace.to_vec()),
-            ("--dump", heaps.dump.is_some(), trace.to_vec()),
-            ("--process", heaps.process.is_some(), trace.to_vec()),
-            ("--allocator", heaps.allocator.is_some(), trace.to_vec()),
-            ("--depth", self.depth.is_some(), [paths, dot, trace].concat()),
-            ("--domain", section.domain.is_some(), [paths, dot, trace].concat()),
+            ("--dump", heaps.dump.is_some(), stacks.to_vec()),
+            ("--process", heaps.process.is_some(), stacks.to_vec()),
+            ("--allocator", heaps.allocator.is_some(), stacks.to_vec()),
+            ("--depth", self.depth.is_some(), [paths, dot, stacks].concat()),
+            ("--domain", section.domain.is_some(), [paths, dot, stacks].concat()),
             ("--tables", rows.tables.is_some(), tables.clone()),
             ("--label", !rows.labels.is_empty(), tables.clone()),
             ("--id", rows.id.is_some(), tables.clone()),

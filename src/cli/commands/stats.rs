@@ -13,6 +13,7 @@ use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, Scop
 use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without_problems, warn_of_counted};
 use crate::cli::terminal::load::{DumpInput, count_types};
 use crate::cli::terminal::session::Session;
+use crate::dump::Content;
 use crate::units::parse_size;
 
 /// How much is in the heap, by type
@@ -98,11 +99,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<'_>) -> Result<Histogram> {
     asked.warn();
     let is_graph = asked.dump.graph().is_some();
-    if !is_graph && args.needs_objects() {
+    let of_allocations = matches!(asked.dump.content(), Content::Allocations(_));
+    if of_allocations && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
     asked.note_unmatched_owners(&options.type_ownership);
-    let options = args.with_order(options, is_graph, !is_graph)?;
+    let options = args.with_order(options, is_graph, of_allocations)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
     fuller.chain(answer.owner_note()).for_each(|note| asked.note(&note));

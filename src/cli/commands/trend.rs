@@ -3,18 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result};
 
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
-use crate::answers::{
-    AnswerError, DiffBy, GroupBy, LeaksOptions, Limits, MIN_JUDGED_DUMPS, TrendBuilder, TrendLimit, TrendOptions,
-    leaks_since,
-};
+use crate::answers::{DiffBy, GroupBy, LeaksOptions, Limits, TrendBuilder, TrendLimit, TrendOptions, leaks_since};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
+use crate::dump::Content;
 use crate::report::Format;
 
 /// What grew over many dumps: what never shrinks first
@@ -27,8 +25,8 @@ use crate::report::Format;
 /// Example: heapdump trend build-*.gcdump --retained --fail-over 100KiB/dump --fail-over '*Cache=1MiB'
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The dumps, the oldest first
-    #[arg(required = true, num_args = 2.., value_name = "DUMP")]
+    /// The dumps, the oldest first; or one log with several class histograms
+    #[arg(required = true, num_args = 1.., value_name = "DUMP")]
     files: Vec<PathBuf>,
     /// What to group by: package, module, loader, ... as in stats
     #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_DOMINATORS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
@@ -72,9 +70,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    if args.grows && args.files.len() < MIN_JUDGED_DUMPS {
-        bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED_DUMPS).advice());
-    }
     let dumps = TrendBuilder::new(args.options()?);
     let input = &args.common.input;
     let problems = Mutex::new(Vec::new());
@@ -84,7 +79,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             asked.warn();
             let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
             problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
-            dumps.add(asked.dump).map_err(|error| asked.explain(error))
+            let added = match asked.dump.content() {
+                Content::Histograms(all) if input.read.snapshot.is_none() => dumps.add_all(asked.dump, all, file),
+                _ => dumps.add(asked.dump),
+            };
+            added.map_err(|error| asked.explain(error))
         })
         .map(drop)
     })?;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 
 use crate::analysis::type_patterns::{TypePattern, did_you_mean};
 use crate::answers::{AnswerError, TypeOwnership};
@@ -118,6 +118,11 @@ impl AskedDump<'_> {
         match error {
             AnswerError::OutOfMemory(error) => self.memory.explain(error),
             AnswerError::InvalidFilter(error) => Error::new(error).context("--where"),
+            AnswerError::NeedsObjects if matches!(self.dump.content(), Content::Histograms(_)) => {
+                anyhow!(
+                    "a class histogram has types alone, no objects and references: take a dump with `heapdump collect`"
+                )
+            }
             error => Error::msg(error.advice()),
         }
     }
@@ -192,8 +197,10 @@ impl AskedDump<'_> {
             return;
         }
         print_problems(self.session, self.dump.diagnostics(), self.file);
-        if let Content::Objects(graph) = self.dump.content() {
-            print_graph_notes(self.session, graph, self.dump.info(), self.file);
+        match self.dump.content() {
+            Content::Objects(graph) => print_graph_notes(self.session, graph, self.dump.info(), self.file),
+            Content::Histograms(_) => print_snapshot_note(self.session, self.dump.info(), self.file),
+            Content::Allocations(_) => {}
         }
     }
 }
@@ -227,8 +234,8 @@ pub(crate) fn ask_each<T: Send>(
     Ok((answers.into_iter().flatten().collect(), failed))
 }
 
-/// Notes on an object graph besides its problems.
-pub(crate) fn print_graph_notes(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+/// Says which of several snapshots is asked.
+fn print_snapshot_note(session: &Session, facts: &FormatInfo, file: Option<&str>) {
     let snapshots = &facts.snapshots;
     if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
         let all = snapshots.len();
@@ -238,6 +245,11 @@ pub(crate) fn print_graph_notes(session: &Session, graph: &HeapGraph, facts: &Fo
             &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
         );
     }
+}
+
+/// Notes on an object graph besides its problems.
+pub(crate) fn print_graph_notes(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+    print_snapshot_note(session, facts, file);
     if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
         let left_out = graph.roots().iter().any(|root| root.excluded);
         let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };

@@ -44,6 +44,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, o
     let (sections, inferred) = match dump.content() {
         Content::Objects(graph) => (graph.sections().len(), graph.roots_inferred()),
         Content::Allocations(allocations) => (pids_and_parts(allocations).len(), false),
+        Content::Histograms(_) => (0, false),
     };
     let columns = [
         ParquetColumn::constant("dump", origin.id),

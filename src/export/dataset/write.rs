@@ -147,6 +147,7 @@ impl DumpWriter<'_> {
         let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_objects(dump, graph, &id)?,
             Content::Allocations(totals) => (self.write_allocations(dump, totals, &id)?, true),
+            Content::Histograms(_) => return Err(DatasetError::Export(AnswerError::NeedsObjects.into())),
         };
         let DumpWriter { folder, file, id: name, checksum, options, dumps_row, .. } = self;
         let place = DumpPlace { folder: &folder, id: &name };

@@ -29,6 +29,11 @@ impl Fixture {
         self.expected["model"] == "allocations"
     }
 
+    /// It has no objects: allocation totals, or types alone.
+    pub fn has_no_objects(&self) -> bool {
+        self.expected["model"].is_string()
+    }
+
     /// Options the dump must be read with.
     pub fn arguments(&self) -> Vec<String> {
         let words = self.expected["arguments"].as_array();
@@ -120,7 +125,7 @@ pub fn of_format(folder: &str) -> Vec<Fixture> {
 macro_rules! test_each_format {
     ($module:ident, $check:ident) => {
         crate::common::fixtures::test_each_format!(
-            $module, $check, gcdump heapgraph hprof ibm_classic memory_infra nettrace phd pprof ruby_objspace v8_snapshot xna_cf
+            $module, $check, gcdump heapgraph hprof ibm_classic jvm_histogram memory_infra nettrace phd pprof ruby_objspace sos_dumpheap v8_snapshot xna_cf
         );
     };
     ($module:ident, $check:ident, $($format:ident)+) => {

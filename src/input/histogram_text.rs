@@ -1,0 +1,295 @@
+//! Texts in which tables of types stand, one or many, between lines of other programs: what the readers of class
+//! histograms have in common. The lines of a table may all stand behind the same words, those of a log.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, NaiveDateTime};
+
+use super::blocks::{Batch, BlockCut, BlockPlace, parse_blocks};
+use super::{
+    FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind, ReadExtent,
+    Reading, SnapshotChoice, SnapshotInfo, Source, text,
+};
+use crate::allocations::{Histograms, NameId, TypeTotal};
+
+/// A form of tables.
+pub(super) struct TableForm {
+    /// The words above the columns.
+    pub(super) heading: &'static [&'static [&'static str]],
+    /// Reads a row.
+    pub(super) row: fn(&str) -> Line<'_>,
+    /// A type's name as source code writes it.
+    pub(super) name: fn(&str) -> String,
+    pub(super) codes: &'static TableCodes,
+}
+
+/// The problems of tables, in a format's words.
+pub(super) struct TableCodes {
+    pub(super) bad_row: ProblemCode,
+    pub(super) no_total: ProblemCode,
+    pub(super) wrong_total: ProblemCode,
+}
+
+/// What a line in a table is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'l> {
+    /// A type with objects and bytes.
+    Row(&'l str, u64, u64),
+    /// Blocks and bytes that are no objects, and part of the totals.
+    NoObjects(u64, u64),
+    /// The end of the table: objects and, where they are told, bytes.
+    Total(u64, Option<u64>),
+    /// A row that cannot be read.
+    Bad,
+    /// Something else.
+    Other,
+}
+
+/// A block of lines, as they are: one after the other needs what was before.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Batch for Lines {
+    fn memory_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+/// One of the headings stands in the first lines.
+pub(super) fn detect(form: &TableForm, start: &[u8]) -> FormatMatch {
+    let start = String::from_utf8_lossy(start);
+    match start.lines().any(|line| heading_of(form, line).is_some()) {
+        true => FormatMatch::Yes,
+        false => FormatMatch::No,
+    }
+}
+
+/// Reads all tables, and chooses one as the options say.
+pub(super) fn read(form: &TableForm, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+    let (extent, histograms) = parse(form, source, reading)?;
+    let content = match histograms.all.is_empty() {
+        true => ParsedContent::NoHeap("no table of types is in the text".into()),
+        false => ParsedContent::Histograms(histograms),
+    };
+    Ok(ParsedDump { extent, content })
+}
+
+/// The same, of the chosen table alone.
+pub(super) fn count_types(form: &TableForm, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+    let (extent, histograms) = parse(form, source, reading)?;
+    let mut types: Vec<(String, u64, u64)> = histograms
+        .types(histograms.chosen)
+        .map(|(name, objects, bytes)| (name.to_string(), objects, bytes))
+        .filter(|(_, objects, _)| *objects > 0)
+        .collect();
+    types.sort_unstable();
+    Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: Vec::new() })
+}
+
+fn parse(form: &TableForm, source: Source, reading: &mut Reading) -> Result<(ReadExtent, Histograms), ReadError> {
+    let mut share = reading.budget.for_content();
+    let mut tables = Tables::new(form, reading);
+    let copy = |text: &[u8], _: BlockPlace, lines: &mut Lines| {
+        lines.0.clear();
+        lines.0.extend_from_slice(text);
+    };
+    parse_blocks(source, BlockCut::AfterLine, 1, copy, |lines| {
+        let mut rest = &lines.0[..];
+        while !rest.is_empty() {
+            let (line, after) = text::split_line(rest);
+            tables.take(&String::from_utf8_lossy(line));
+            rest = after;
+        }
+        Ok(share.hold(tables.memory_bytes())?)
+    })?;
+    tables.end()
+}
+
+/// The words that stand before a heading, and where they end; `None` of a line that is none.
+fn heading_of(form: &TableForm, line: &str) -> Option<usize> {
+    form.heading.iter().find_map(|heading| {
+        // Few lines come so far.
+        let words: Vec<&str> = line.contains(heading[1]).then(|| line.split_whitespace().collect())?;
+        words.windows(heading.len()).position(|found| found == *heading)
+    })
+}
+
+/// A line without so many words in front.
+fn without_words(line: &str, count: usize) -> &str {
+    (0..count)
+        .fold(line.trim_start(), |rest, _| rest.find(char::is_whitespace).map_or("", |at| rest[at..].trim_start()))
+}
+
+/// The time in a line, as logs write it: `2026-11-25T12:00:01.5Z`, with a blank for the T, with or without a zone (then
+/// UTC), or as `date` writes it in UTC.
+fn time_in(line: &str) -> Option<i64> {
+    let is_date = |at: &usize| line.as_bytes().get(*at + 4) == Some(&b'-');
+    let begins = |at: &usize| *at == 0 || !line.as_bytes()[at - 1].is_ascii_alphanumeric();
+    let digits = line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at);
+    let iso = digits.filter(begins).find(is_date).and_then(|at| {
+        let text = line[at..].trim_start_matches(['[', '"']);
+        let end = text.char_indices().skip(11).find(|(_, c)| !(c.is_ascii_digit() || "Z:.,+-".contains(*c)));
+        let text =
+            text[..end.map_or(text.len(), |(at, _)| at)].trim_end_matches(['.', ',', ':', '-']).replace(',', ".");
+        let zoned = ["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z"];
+        let plain = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
+        let zoned = zoned.iter().find_map(|form| DateTime::parse_from_str(&text, form).ok());
+        let plain = || plain.iter().find_map(|form| NaiveDateTime::parse_from_str(&text, form).ok());
+        zoned.map(|time| time.timestamp_millis()).or_else(|| plain().map(|time| time.and_utc().timestamp_millis()))
+    });
+    iso.or_else(|| {
+        NaiveDateTime::parse_from_str(line.trim(), "%a %b %e %H:%M:%S UTC %Y")
+            .ok()
+            .map(|time| time.and_utc().timestamp_millis())
+    })
+}
+
+struct Table {
+    /// Words in front of each of its lines.
+    words: usize,
+    unix_ms: Option<i64>,
+    first_line: u64,
+    rows: HashMap<NameId, (u64, u64)>,
+    objects: u64,
+    bytes: u64,
+    /// What the totals have besides objects.
+    others: (u64, u64),
+}
+
+struct Tables<'r, 'f> {
+    form: &'f TableForm,
+    reading: &'r mut Reading,
+    found: Histograms,
+    snapshots: Vec<SnapshotInfo>,
+    open: Option<Table>,
+    line: u64,
+    /// The latest time that a line told since the last table.
+    time: Option<i64>,
+    rows: u64,
+    other_lines: u64,
+}
+
+impl<'r, 'f> Tables<'r, 'f> {
+    fn new(form: &'f TableForm, reading: &'r mut Reading) -> Self {
+        let found = Histograms::default();
+        Tables { form, reading, found, snapshots: Vec::new(), open: None, line: 0, time: None, rows: 0, other_lines: 0 }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        // An entry and free places of the map.
+        let open = self.open.as_ref().map_or(0, |table| table.rows.len() * 64);
+        (self.found.memory_bytes() + open) as u64
+    }
+
+    fn take(&mut self, line: &str) {
+        self.line += 1;
+        if let Some(words) = heading_of(self.form, line) {
+            self.close(None);
+            let unix_ms = time_in(line).or(self.time.take());
+            let (rows, first_line) = (HashMap::new(), self.line);
+            self.open = Some(Table { words, unix_ms, first_line, rows, objects: 0, bytes: 0, others: (0, 0) });
+            return;
+        }
+        let Some(table) = &mut self.open else {
+            self.time = time_in(line).or(self.time);
+            self.other_lines += u64::from(!line.trim().is_empty());
+            return;
+        };
+        match (self.form.row)(without_words(line, table.words)) {
+            Line::Row(name, objects, bytes) => {
+                let name = self.found.names.intern(&(self.form.name)(name));
+                let sum = table.rows.entry(name).or_default();
+                *sum = (sum.0.saturating_add(objects), sum.1.saturating_add(bytes));
+                table.objects = table.objects.saturating_add(objects);
+                table.bytes = table.bytes.saturating_add(bytes);
+                self.rows += 1;
+            }
+            Line::Total(objects, bytes) => self.close(Some((objects, bytes))),
+            Line::NoObjects(blocks, bytes) => {
+                table.others = (table.others.0.saturating_add(blocks), table.others.1.saturating_add(bytes));
+            }
+            Line::Bad => {
+                let (code, at) = (&self.form.codes.bad_row, Position::Line(self.line));
+                self.reading.diagnostics.add(code, 1, at, || line.trim().chars().take(80).collect());
+            }
+            // A table may have no end: then the time of the next one follows.
+            Line::Other => {
+                self.time = time_in(line).or(self.time);
+                self.other_lines += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---"));
+            }
+        }
+    }
+
+    /// Ends the table that is open, with its totals.
+    fn close(&mut self, total: Option<(u64, Option<u64>)>) {
+        let Some(table) = self.open.take() else { return };
+        let codes = self.form.codes;
+        let at = Position::Line(table.first_line);
+        match total {
+            None => self.reading.diagnostics.add(&codes.no_total, 1, at, String::new),
+            Some((objects, bytes)) => {
+                let listed = table.objects.saturating_add(table.others.0);
+                let listed_bytes = table.bytes.saturating_add(table.others.1);
+                let is_same = objects == listed && bytes.is_none_or(|bytes| bytes == listed_bytes);
+                let text = || format!("{objects} in all, {listed} are listed");
+                self.reading.diagnostics.add(&codes.wrong_total, u64::from(!is_same), at, text);
+            }
+        }
+        self.snapshots.push(SnapshotInfo {
+            unix_ms: table.unix_ms,
+            complete: total.is_some(),
+            objects: table.objects,
+            shallow_bytes: table.bytes,
+            ..SnapshotInfo::default()
+        });
+        let mut rows: Vec<TypeTotal> =
+            table.rows.into_iter().map(|(name, (objects, bytes))| TypeTotal { name, objects, bytes }).collect();
+        rows.sort_unstable_by_key(|row| row.name);
+        rows.shrink_to_fit();
+        self.found.all.push(rows);
+    }
+
+    fn end(mut self) -> Result<(ReadExtent, Histograms), ReadError> {
+        self.close(None);
+        let Tables { reading, mut found, mut snapshots, line, rows, other_lines, .. } = self;
+        let count = snapshots.len();
+        found.chosen = match reading.options.snapshot {
+            SnapshotChoice::FirstComplete => snapshots.iter().position(|snapshot| snapshot.complete).unwrap_or(0),
+            SnapshotChoice::Last => count.saturating_sub(1),
+            SnapshotChoice::Number(number) if number > count && count > 0 => {
+                return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, count)));
+            }
+            SnapshotChoice::Number(number) => number - 1,
+        };
+        if let Some(chosen) = snapshots.get_mut(found.chosen) {
+            chosen.chosen = true;
+        }
+        reading.info.set_records([("histograms", count as u64), ("rows", rows), ("other_lines", other_lines)]);
+        reading.info.snapshots = snapshots;
+        reading.info.has_no_roots = true;
+        let (objects, _) = found.totals(found.chosen);
+        Ok((ReadExtent { end: Position::Line(line), objects, loss_codes: &[] }, found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time_in;
+
+    #[test]
+    fn times_of_logs() {
+        let noon = Some(1_795_608_000_000);
+        for (line, expected) in [
+            ("2026-11-25T12:00:00Z", noon),
+            ("[2026-11-25 12:00:00,250] INFO jcmd", noon.map(|ms| ms + 250)),
+            ("pod-7 2026-11-25T13:00:00.5+01:00 stdout F", noon.map(|ms| ms + 500)),
+            ("Wed Nov 25 12:00:00 UTC 2026", noon),
+            ("--- 2026-11-25 12:00:00", noon),
+            ("1: 14789 1252992 [B", None),
+            ("2026-1", None),
+            ("", None),
+        ] {
+            assert_eq!(time_in(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Class histograms of the JVM: what `jcmd PID GC.class_histogram` and `jmap -histo` print, once or many times in a log.
+//!
+//! ```text
+//!  num     #instances         #bytes  class name (module)
+//! -------------------------------------------------------
+//!    1:         14789        1252992  [B (java.base@17.0.15)
+//! Total         62674        3054024
+//! ```
+//!
+//! OpenJ9's jmap has `object count` and `total size`, and no colon. docs/formats/jvm-histogram.md has the forms, the codes, and
+//! where each rule comes from.
+
+mod problem_codes;
+
+use super::histogram_text::{self, Line, TableForm};
+use super::java_types::source_form;
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+
+pub(super) struct JvmHistogram;
+
+static FORM: TableForm = TableForm {
+    heading: &[
+        &["num", "#instances", "#bytes", "class", "name"],
+        &["num", "object", "count", "total", "size", "class", "name"],
+    ],
+    row,
+    name: source_form,
+    codes: &problem_codes::CODES,
+};
+
+impl Reader for JvmHistogram {
+    fn format(&self) -> Format {
+        Format::text("jvm-histogram", "Java class histogram (jcmd GC.class_histogram, jmap -histo)", Runtime::Java)
+    }
+
+    fn detect(&self, start: &[u8]) -> FormatMatch {
+        histogram_text::detect(&FORM, start)
+    }
+
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        histogram_text::read(&FORM, source, reading)
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        histogram_text::count_types(&FORM, source, reading)
+    }
+}
+
+fn row(line: &str) -> Line<'_> {
+    let mut rest = line;
+    let mut word = || {
+        let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        rest = after.trim_start();
+        word
+    };
+    let (first, second, third) = (word(), word(), word());
+    let counts = second.parse::<u64>().ok().zip(third.parse::<u64>().ok());
+    let number = first.strip_suffix(':').unwrap_or(first);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match (first, counts) {
+        ("Total", Some((objects, bytes))) if rest.is_empty() => Line::Total(objects, Some(bytes)),
+        // The module stands behind the name.
+        (_, Some((objects, bytes))) if is_number && !rest.is_empty() => {
+            Line::Row(rest.split_once(" (").map_or(rest, |(name, _)| name).trim_end(), objects, bytes)
+        }
+        _ if is_number && first.ends_with(':') => Line::Bad,
+        _ => Line::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, row};
+
+    #[test]
+    fn rows() {
+        for (line, expected) in [
+            ("1:         14789        1252992  [B (java.base@17.0.15)", Line::Row("[B", 14789, 1_252_992)),
+            ("2:             3             72  L$Session", Line::Row("L$Session", 3, 72)),
+            ("1           3354         107328    [C", Line::Row("[C", 3354, 107_328)),
+            ("7: 1 16 <constMethodKlass>", Line::Row("<constMethodKlass>", 1, 16)),
+            ("Total         62674        3054024", Line::Total(62674, Some(3_054_024))),
+            ("12:   99999999999999999999   1  A", Line::Bad),
+            ("12:", Line::Bad),
+            ("Total", Line::Other),
+            ("-----------", Line::Other),
+            ("", Line::Other),
+        ] {
+            assert_eq!(row(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The stable codes of this format's problems (docs/formats/jvm-histogram.md, "Problems").
+
+use crate::input::ProblemCode;
+use crate::input::histogram_text::TableCodes;
+
+pub(super) static CODES: TableCodes = TableCodes {
+    bad_row: ProblemCode::warning("bad-row", "rows without readable numbers or a name; skipped"),
+    no_total: ProblemCode::warning(
+        "no-total",
+        "histograms without their line of totals: cut, or only the first lines of them; what is missing is not counted",
+    ),
+    wrong_total: ProblemCode::warning("wrong-total", "histograms whose line of totals is not the sum of their rows"),
+};

@@ -1,0 +1,141 @@
+//! What `dumpheap -stat` of SOS (WinDbg, LLDB, dotnet-dump) prints, once or many times in a log.
+//!
+//! ```text
+//! Statistics:
+//!               MT    Count    TotalSize Class Name
+//! 00007f6c1dc00f90   206770     19494060 System.String
+//! Total 428516 objects
+//! ```
+//!
+//! Newer versions have commas in numbers and bytes in the last line. docs/formats/sos-dumpheap.md has the forms, the codes, and
+//! where each rule comes from.
+
+mod problem_codes;
+
+use super::dotnet::clean_type_name;
+use super::histogram_text::{self, Line, TableForm};
+use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+
+pub(super) struct SosDumpheap;
+
+static FORM: TableForm = TableForm {
+    heading: &[&["MT", "Count", "TotalSize", "Class", "Name"]],
+    row,
+    name: without_assemblies,
+    codes: &problem_codes::CODES,
+};
+
+impl Reader for SosDumpheap {
+    fn format(&self) -> Format {
+        Format::text("sos-dumpheap", ".NET heap statistics (dumpheap -stat of SOS)", Runtime::DotNet)
+    }
+
+    fn detect(&self, start: &[u8]) -> FormatMatch {
+        histogram_text::detect(&FORM, start)
+    }
+
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        histogram_text::read(&FORM, source, reading)
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        histogram_text::count_types(&FORM, source, reading)
+    }
+}
+
+/// `1,234` or `1234`.
+fn number(word: &str) -> Option<u64> {
+    word.replace(',', "").parse().ok()
+}
+
+fn row(line: &str) -> Line<'_> {
+    let mut rest = line;
+    let mut word = || {
+        let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        rest = after.trim_start();
+        word
+    };
+    let (table, count, bytes) = (word(), word(), word());
+    if table == "Total" && bytes.starts_with("objects") {
+        let Some(objects) = number(count) else { return Line::Bad };
+        return Line::Total(objects, rest.strip_suffix(" bytes").and_then(number));
+    }
+    let is_table = table.len() >= 4 && table.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match (number(count), number(bytes)) {
+        _ if !is_table => Line::Other,
+        // Free blocks are no objects.
+        (Some(blocks), Some(bytes)) if rest.trim() == "Free" => Line::NoObjects(blocks, bytes),
+        (Some(objects), Some(bytes)) if !rest.is_empty() => Line::Row(rest.trim_end(), objects, bytes),
+        _ => Line::Bad,
+    }
+}
+
+/// ``System.Func`2[[System.String, System.Private.CoreLib],[A.B, Main]]`` as `System.Func<System.String,A.B>`: the
+/// arguments' assemblies are left out, as in other formats of .NET.
+fn without_assemblies(raw: &str) -> String {
+    if !raw.contains("[[") {
+        return clean_type_name(raw);
+    }
+    let mut plain = String::with_capacity(raw.len());
+    // An argument is in a bracket of its own, directly behind another bracket or a comma.
+    let mut arguments: Vec<bool> = Vec::new();
+    let mut is_assembly = false;
+    let bytes = raw.as_bytes();
+    for (at, c) in raw.char_indices() {
+        match c {
+            '[' => {
+                let is_argument =
+                    at > 0 && (bytes[at - 1] == b'[' || (bytes[at - 1] == b',' && arguments.last() == Some(&false)));
+                arguments.push(is_argument);
+                if !is_argument && !is_assembly {
+                    plain.push('[');
+                }
+            }
+            ']' => {
+                let was_argument = arguments.pop().unwrap_or(false);
+                is_assembly &= !was_argument;
+                if !was_argument && !is_assembly {
+                    plain.push(']');
+                }
+            }
+            ',' if arguments.last() == Some(&true) => is_assembly = true,
+            _ if is_assembly => {}
+            c => plain.push(c),
+        }
+    }
+    clean_type_name(&plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, row, without_assemblies};
+
+    #[test]
+    fn rows() {
+        for (line, expected) in [
+            ("00007f6c1dc00f90   206770     19494060 System.String", Line::Row("System.String", 206_770, 19_494_060)),
+            ("7f6c1dc00f90 206,770 19,494,060 System.String", Line::Row("System.String", 206_770, 19_494_060)),
+            ("00000000008c9db0     3847       116080      Free", Line::NoObjects(3847, 116_080)),
+            ("Total 428516 objects", Line::Total(428_516, None)),
+            ("Total 25,000 objects, 1,234,567 bytes", Line::Total(25_000, Some(1_234_567))),
+            ("00007f6c1dc00f90   x     19494060 System.String", Line::Bad),
+            ("00007f6c1dc00f90", Line::Bad),
+            ("> exit", Line::Other),
+            ("", Line::Other),
+        ] {
+            assert_eq!(row(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        for (raw, expected) in [
+            ("System.Byte[]", "System.Byte[]"),
+            ("System.Func`2[[System.String, System.Private.CoreLib],[A.B, Main]]", "System.Func<System.String,A.B>"),
+            ("A`1[[B`1[[C[,], c]], b]][]", "A<B<C[,]>>[]"),
+            ("A+<>c", "A+<>c"),
+        ] {
+            assert_eq!(without_assemblies(raw), expected);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Class histograms as input: series in a log, comparisons, and what is refused.
+
+use crate::common::cmd::{project, run, run_with_input};
+
+const POD: &str = "fixtures/jvm_histogram/pod.log";
+const SOS: &str = "fixtures/sos_dumpheap/net9-commas.log";
+
+#[test]
+fn a_log_is_a_series() {
+    let trend = run(&["trend", SOS, "-q", "-f", "json"]).expect_code(0).json();
+    let dumps = trend["dumps"].as_array().expect("dumps");
+    assert_eq!(dumps.len(), 2);
+    assert_eq!(dumps[1]["file"], format!("{SOS} (2)"));
+    assert_eq!(dumps[1]["taken_at"], "2026-11-25T13:00:00.000Z");
+    assert_eq!(trend["total"]["bytes_per_hour"], 480_000);
+    // 600 sessions of 800 bytes in an hour, and nothing else.
+    let rows = trend["types"].as_array().expect("rows");
+    assert_eq!(rows.len(), 1, "{trend}");
+    assert_eq!(rows[0]["type"], "Shop.Session[,]");
+    let by_minute = run(&["trend", POD, "-q", "-f", "json", "--type", "L"]).expect_code(0).json();
+    let objects: Vec<u64> =
+        by_minute["dumps"].as_array().expect("dumps").iter().filter_map(|dump| dump["objects"].as_u64()).collect();
+    assert!(objects.len() == 3 && objects[0] < objects[1] && objects[1] < objects[2], "{by_minute}");
+    // One histogram is no series.
+    assert!(run(&["trend", SOS, "--snapshot", "2"]).expect_code(2).stderr.contains("2 dumps or more"));
+    assert!(run(&["trend", "fixtures/jvm_histogram/jdk7.txt"]).expect_code(2).stderr.contains("2 dumps or more"));
+    assert!(run(&["trend", SOS, "--retained"]).expect_code(2).stderr.contains("take a dump"));
+}
+
+#[test]
+fn histograms_are_compared() {
+    let (old, new) = ("fixtures/jvm_histogram/jdk7.txt", "fixtures/jvm_histogram/openj9.txt");
+    let diff = run(&["diff", old, new, "-q", "-f", "json"]).expect_code(0).json();
+    let row = |name: &str| {
+        let mut rows = diff["types"].as_array().expect("rows").iter();
+        rows.find(|row| row["type"] == name).cloned().unwrap_or_else(|| panic!("{name}: {diff}"))
+    };
+    assert_eq!(row("char[]")["objects_delta"], 3354 - 4096);
+    assert_eq!(row("java.lang.String")["shallow_bytes_delta"], 38_832 - (72_000 + 16));
+    assert_eq!(row("java.util.HashMap$Entry[]")["shallow_bytes_new"], 0);
+    let over = run(&["diff", old, new, "-q", "--fail-over-type", "5%"]);
+    assert_eq!(over.code, 1, "{}", over.stderr);
+    let same = run(&["diff", SOS, SOS, "-q", "-f", "csv"]).expect_code(0).stdout;
+    assert_eq!(same.lines().count(), 1, "{same}");
+    // A text and a dump of a Java VM.
+    let shop = "fixtures/hprof/shop-new.hprof.zst";
+    let mixed = run(&["diff", old, shop, "-q", "-f", "json"]).expect_code(0).json();
+    let classes = run(&["stats", shop, "-q", "-f", "json", "--type", "=java.lang.String"]).expect_code(0).json();
+    let strings = classes["types"][0]["objects"].as_i64().expect("objects");
+    let rows = mixed["types"].as_array().expect("rows");
+    let found = rows.iter().find(|row| row["type"] == "java.lang.String").expect("strings");
+    assert_eq!(found["objects_delta"], strings - 3001, "{found}");
+    assert!(run(&["diff", old, SOS]).expect_code(2).stderr.contains("jvm-histogram"));
+}
+
+#[test]
+fn what_is_asked_is_said() {
+    let noted = run(&["stats", POD, "-n", "3"]).expect_code(0);
+    assert!(noted.stderr.contains("snapshot 1 of 3; --snapshot N reads another"), "{}", noted.stderr);
+    assert!(run(&["stats", POD, "--snapshot", "4"]).expect_code(2).stderr.contains("snapshots 1 to 3"));
+    let packages = run(&["stats", POD, "-q", "--by", "package", "-f", "json"]).expect_code(0).json();
+    let all = run(&["stats", POD, "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(packages["totals"]["shallow_bytes"], all["totals"]["shallow_bytes"]);
+    assert_eq!(run(&["stats", POD, "-q", "--fail-over", "byte[]=1KiB"]).code, 1);
+    let text = std::fs::read(project(POD)).expect("readable");
+    let piped = run_with_input(&["stats", "-", "-q", "-f", "json"], &text).expect_code(0).json();
+    assert_eq!(piped["types"], all["types"]);
+}
