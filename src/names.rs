@@ -58,7 +58,11 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
 
 /// A text that is longer than all lines of this width without its middle, cut between words; others whole.
 pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
-    let room = MAX_NAME_LINES * width.max(MIN_TEXT_COLUMNS);
+    shorten_between_words(text, MAX_NAME_LINES * width.max(MIN_TEXT_COLUMNS))
+}
+
+/// A text of more than `room` columns without its middle, cut between words; others whole.
+pub fn shorten_between_words(text: &str, room: usize) -> Cow<'_, str> {
     if columns_of(text) <= room {
         return text.into();
     }

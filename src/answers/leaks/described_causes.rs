@@ -1,7 +1,5 @@
 //! Causes with their names: what is kept, where, by whom, how it grew, in one sentence.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 
 use super::ended_states::{ended_objects, has_equal_keys};
@@ -15,6 +13,7 @@ use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::{CodeOwner, GrownPlace, GrowthSearch, LeakCause};
 use crate::answers::libraries::dotted_type_name;
 use crate::graph::{ClearableKind, Loader, NodeId, SoftReference, TypeId};
+use crate::names::shorten_between_words;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
@@ -25,8 +24,8 @@ pub(super) const MIN_CAUSE_BYTES: u64 = 64 << 10;
 const MAX_RUNTIME_SINGLETONS: u64 = 10;
 /// Types that a sentence names beside the element's.
 const MAX_TYPES_BESIDE: usize = 2;
-/// Letters of one name in a sentence.
-const MAX_NAME_CHARACTERS: usize = 120;
+/// Columns of one name in a sentence.
+const MAX_NAME_COLUMNS: usize = 120;
 
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -281,13 +280,13 @@ impl CauseNamer<'_, '_> {
                 let mut text = format!(
                     "{} ({size}) {are} {large}kept {by} {}",
                     elements_in_words(&named.element),
-                    shorten_name(&named.holder.text)
+                    shorten_between_words(&named.holder.text, MAX_NAME_COLUMNS)
                 );
                 if let Some(carrier) = self.carrier(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
                 if !named.outer_holder.is_empty() {
-                    text += &format!(", kept by {}", shorten_name(&named.outer_holder));
+                    text += &format!(", kept by {}", shorten_between_words(&named.outer_holder, MAX_NAME_COLUMNS));
                 }
                 text
             }
@@ -320,7 +319,7 @@ impl CauseNamer<'_, '_> {
             && !type_role.is_class
             && !heap.structural_names.is_collection(&name);
         let field = step.field()?;
-        let text = || format!("{} ({field})", shorten_name(simple_name(&name)));
+        let text = || format!("{} ({field})", shorten_between_words(simple_name(&name), MAX_NAME_COLUMNS));
         (!is_same && is_named && has_word && way.steps_above_growth > 0).then(text)
     }
 
@@ -341,19 +340,6 @@ impl CauseNamer<'_, '_> {
     }
 }
 
-/// A name without its middle where it is too long for a sentence.
-fn shorten_name(name: &str) -> Cow<'_, str> {
-    let letters: Vec<char> = name.chars().collect();
-    let (start, end) = (
-        &letters[..letters.len().min(MAX_NAME_CHARACTERS / 2)],
-        &letters[letters.len().saturating_sub(MAX_NAME_CHARACTERS / 2)..],
-    );
-    match letters.len() > MAX_NAME_CHARACTERS {
-        true => [start, &['…'], end].concat().into_iter().collect::<String>().into(),
-        false => name.into(),
-    }
-}
-
 /// `1 is`, `2 are`.
 pub(super) fn count_with_verb(count: u64) -> String {
     format!("{} {}", format_count(count), if count == 1 { "is" } else { "are" })
@@ -362,7 +348,11 @@ pub(super) fn count_with_verb(count: u64) -> String {
 /// What is kept, of each type how many: `4,500 Login, 4,500 Click and 4,500 Logout`.
 fn elements_in_words(element: &ElementRow) -> String {
     let of_row = |row: &ElementRow| {
-        format!("{} {}", format_count(row.objects), shorten_name(&noun_of_type(&row.type_name, row.objects)))
+        format!(
+            "{} {}",
+            format_count(row.objects),
+            shorten_between_words(&noun_of_type(&row.type_name, row.objects), MAX_NAME_COLUMNS)
+        )
     };
     let (named, more) = element.beside.split_at(element.beside.len().min(MAX_TYPES_BESIDE));
     let mut parts: Vec<String> = std::iter::once(element).chain(named).map(of_row).collect();
