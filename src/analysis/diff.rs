@@ -147,8 +147,8 @@ pub struct PathsTooLong;
 /// Bytes that the texts of all paths of a heap may take.
 fn max_path_bytes(graph: &HeapGraph) -> usize {
     const MIN: usize = 50_000_000;
-    const PER_OBJECT: usize = 100;
-    MIN.max(graph.node_count().saturating_mul(PER_OBJECT))
+    const BYTES_PER_OBJECT: usize = 100;
+    MIN.max(graph.node_count().saturating_mul(BYTES_PER_OBJECT))
 }
 
 /// Memory that [`totals_by_path`] takes: a path has the names of all types on it. O(places).

@@ -149,7 +149,7 @@ impl CollectPlan {
 }
 
 /// Whoever is told what happens.
-pub trait CollectObserver {
+pub trait CollectSupervisor {
     /// Called before the request. Returns false if it is not to be made.
     fn approve(&mut self, plan: &CollectPlan) -> bool;
     /// Called every ten seconds while the process is at work.
@@ -161,7 +161,7 @@ pub trait CollectObserver {
 struct AgreeingObserver;
 
 #[cfg(test)]
-impl CollectObserver for AgreeingObserver {
+impl CollectSupervisor for AgreeingObserver {
     fn approve(&mut self, _: &CollectPlan) -> bool {
         true
     }

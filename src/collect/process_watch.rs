@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::{CollectObserver, Collected};
+use super::{CollectSupervisor, Collected};
 
 /// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU.
 pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 /// A process at work.
 pub(super) struct ProcessWatch<'a> {
     process: Option<&'a Process>,
-    observer: &'a mut dyn CollectObserver,
+    observer: &'a mut dyn CollectSupervisor,
     /// Limit of the user; `None`: as long as it uses CPU.
     silence_limit: Option<Duration>,
     pub(super) rss_bytes_before: u64,
@@ -41,7 +41,7 @@ impl<'a> ProcessWatch<'a> {
     pub(super) fn new(
         process: Option<&'a Process>,
         limit: Option<Duration>,
-        observer: &'a mut dyn CollectObserver,
+        observer: &'a mut dyn CollectSupervisor,
     ) -> Self {
         let now = Instant::now();
         let rss = process.map_or(0, Process::rss_bytes);

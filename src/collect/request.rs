@@ -2,13 +2,13 @@
 
 use super::dump_file::DumpFile;
 use super::refusal::{Refusal, RefusalCode};
-use super::{CollectObserver, CollectOptions, CollectPlan};
+use super::{CollectOptions, CollectPlan, CollectSupervisor};
 
 /// A request that may be made, with what it needs.
 pub(super) struct DumpRequest<'a> {
     pub(super) options: &'a CollectOptions,
     pub(super) file: DumpFile,
-    pub(super) observer: &'a mut dyn CollectObserver,
+    pub(super) observer: &'a mut dyn CollectSupervisor,
 }
 
 /// The file of a dump, and why it is not whole where it is not.

@@ -11,12 +11,12 @@ use super::lock::ProcessLock;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::DumpRequest;
-use super::{CollectObserver, CollectOptions, Collected, TargetRuntime, dotnet, hotspot, inspector};
+use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector};
 
 /// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
 ///
 /// Time: the runtime's, which stands still meanwhile; memory is constant.
-pub fn collect(options: &CollectOptions, observer: &mut dyn CollectObserver) -> Collected {
+pub fn collect(options: &CollectOptions, observer: &mut dyn CollectSupervisor) -> Collected {
     let started = Instant::now();
     let mut collected = Collected { pid: options.pid, ..Collected::default() };
     collected.refusal = run(options, observer, &mut collected).err();
@@ -29,7 +29,11 @@ pub fn collect(options: &CollectOptions, observer: &mut dyn CollectObserver) -> 
     collected
 }
 
-fn run(options: &CollectOptions, observer: &mut dyn CollectObserver, collected: &mut Collected) -> Result<(), Refusal> {
+fn run(
+    options: &CollectOptions,
+    observer: &mut dyn CollectSupervisor,
+    collected: &mut Collected,
+) -> Result<(), Refusal> {
     let process = options.pid.map(Process::open).transpose()?;
     let process = process.as_ref();
     let runtime = match process {

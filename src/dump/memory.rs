@@ -14,7 +14,7 @@ const DOMINATORS_BYTES_PER_OBJECT: u64 = 20;
 /// For each reference more than there are objects, while it is computed.
 const DOMINATORS_BYTES_PER_REFERENCE: u64 = 4;
 /// Per object: the dominator tree turned round, and marks on the way down.
-const DESCENT_BYTES_PER_OBJECT: u64 = 9;
+const DOMINATOR_DESCENT_BYTES_PER_OBJECT: u64 = 9;
 /// Per object: shortest paths from all roots, with the tree turned round before.
 const MERGED_PATHS_BYTES_PER_OBJECT: u64 = 16;
 /// Per object: best ways from all starts, rows, and the dominator tree turned round.
@@ -60,7 +60,7 @@ pub enum AnswerNeed {
 impl AnswerNeed {
     fn bytes_per_object(self) -> u64 {
         match self {
-            AnswerNeed::DominatorDescent => DESCENT_BYTES_PER_OBJECT,
+            AnswerNeed::DominatorDescent => DOMINATOR_DESCENT_BYTES_PER_OBJECT,
             AnswerNeed::MergedPaths => MERGED_PATHS_BYTES_PER_OBJECT,
             AnswerNeed::BestPaths => BEST_PATHS_BYTES_PER_OBJECT,
         }
@@ -69,7 +69,7 @@ impl AnswerNeed {
 
 /// State of the dominator tree and the retained sizes of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ResultsState {
+pub(super) enum DominatorStorage {
     /// Not computed so far.
     NotComputed,
     /// In memory, and held.
@@ -78,12 +78,12 @@ pub(super) enum ResultsState {
     Mapped,
 }
 
-impl ResultsState {
+impl DominatorStorage {
     /// Bytes that are still to be taken for them.
     fn bytes_still_needed(self, graph: &HeapGraph) -> u64 {
         match self {
-            ResultsState::NotComputed => dominators_bytes(graph),
-            ResultsState::Held | ResultsState::Mapped => 0,
+            DominatorStorage::NotComputed => dominators_bytes(graph),
+            DominatorStorage::Held | DominatorStorage::Mapped => 0,
         }
     }
 }
@@ -218,7 +218,7 @@ impl MemoryLimit {
     pub(super) fn check_answer(
         &self,
         graph: &HeapGraph,
-        results: ResultsState,
+        results: DominatorStorage,
         need: AnswerNeed,
         bytes: u64,
     ) -> Result<(), MemoryError> {
@@ -227,7 +227,11 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
-    pub(super) fn check_referrers_memory(&self, graph: &HeapGraph, results: ResultsState) -> Result<(), MemoryError> {
+    pub(super) fn check_referrers_memory(
+        &self,
+        graph: &HeapGraph,
+        results: DominatorStorage,
+    ) -> Result<(), MemoryError> {
         let reverse = 4 * graph.strong_reference_count() as u64 + 8 * graph.node_count() as u64;
         self.check_fits(MemoryPurpose::Referrers, results.bytes_still_needed(graph) + reverse)
     }

@@ -289,11 +289,11 @@ impl OpenDump {
         memory::dominators_bytes(self.graph_or_empty())
     }
 
-    fn results_state(&self) -> memory::ResultsState {
+    fn results_state(&self) -> memory::DominatorStorage {
         match (&self.indexed, self.held_for_results.get()) {
-            (Some(_), _) => memory::ResultsState::Mapped,
-            (None, Some(_)) => memory::ResultsState::Held,
-            (None, None) => memory::ResultsState::NotComputed,
+            (Some(_), _) => memory::DominatorStorage::Mapped,
+            (None, Some(_)) => memory::DominatorStorage::Held,
+            (None, None) => memory::DominatorStorage::NotComputed,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
 use crate::answers::diff::options::DiffOptions;
 use crate::answers::diff::options::NamedGrowth;
 use crate::answers::diff_side::{
-    DiffColumn, DiffSide, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
+    DiffColumn, DiffValue, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
 };
 use crate::answers::diff_side::{object_changes, retained_bytes_of_set};
 use crate::answers::figure::{OBJECTS, Unit};
@@ -373,9 +373,9 @@ impl Serialize for KeyedRow<'_> {
         }
         for &DiffColumn { figure, measure, side } in &self.list.columns {
             match side {
-                DiffSide::Old => map.serialize_entry(figure.key, &change.old.get(measure))?,
-                DiffSide::New => map.serialize_entry(figure.key, &change.new.get(measure))?,
-                DiffSide::Growth => map.serialize_entry(figure.key, &change.growth(measure))?,
+                DiffValue::Old => map.serialize_entry(figure.key, &change.old.get(measure))?,
+                DiffValue::New => map.serialize_entry(figure.key, &change.new.get(measure))?,
+                DiffValue::Growth => map.serialize_entry(figure.key, &change.growth(measure))?,
             }
         }
         if !name_comes_first {

@@ -139,7 +139,7 @@ fn histogram_of_objects(
     let [estimated_objects, estimated_bytes] = estimate.rounded().map(|figure| info.sampled.map(|_| figure));
     let totals = Totals::of_objects(sum.objects, sum.shallow_bytes).with([
         (TYPES, Some(group_count as u64)),
-        (REFERENCES, Some(references_within(graph, &scope).saturating_sub(dependent))),
+        (REFERENCES, Some(section_reference_count(graph, &scope).saturating_sub(dependent))),
         (ROOTS, Some(graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count() as u64)),
         (REACHABLE_OBJECTS, Some(sum.reachable_objects)),
         (REACHABLE, Some(sum.reachable_bytes)),
@@ -185,7 +185,7 @@ fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRo
 }
 
 /// References of the scope's section, or of all. O(1), or O(objects of the section).
-fn references_within(graph: &HeapGraph, scope: &Scope<'_>) -> u64 {
+fn section_reference_count(graph: &HeapGraph, scope: &Scope<'_>) -> u64 {
     match scope.section() {
         Some(_) => scope.range().map(|at| graph.references(crate::graph::NodeId::new(at)).len() as u64).sum(),
         None => graph.reference_count() as u64,

@@ -1,7 +1,7 @@
 //! Facts about a file in two forms, of one walk: fields and values for shells, which read lines, and texts for people.
 
 use super::properties::ProcessSettings;
-use super::{AllocationInfo, FormatRow, Info, ObjectInfo, RecordCounts};
+use super::{AllocationInfo, FormatFacts, Info, ObjectInfo, RecordCounts};
 use crate::answers::problems::ProblemRow;
 use crate::input::Severity;
 use crate::units::{count_of, format_count};
@@ -156,7 +156,7 @@ impl FileFacts<'_> {
         self.add_problems(&info.problems);
     }
 
-    fn add_format(&mut self, format: &FormatRow) {
+    fn add_format(&mut self, format: &FormatFacts) {
         self.field("format", Some(&format.format));
         self.line("format", format!("{} ({})", format.title, format.format));
         self.text("version", "version", format.version.as_ref());

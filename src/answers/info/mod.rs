@@ -56,7 +56,7 @@ pub enum Info {
 /// Facts that every file states.
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
-pub struct FormatRow {
+pub struct FormatFacts {
     /// The name of the format.
     pub format: String,
     /// The format in words.
@@ -88,7 +88,7 @@ impl Serialize for RecordCounts {
 pub struct ObjectInfo {
     /// Facts that the file states.
     #[serde(flatten)]
-    pub format: FormatRow,
+    pub format: FormatFacts,
     /// The sections.
     pub sections: Vec<SectionRow>,
     /// Records by kind.
@@ -255,7 +255,7 @@ impl SnapshotRow {
 pub struct AllocationInfo {
     /// Facts that the file states.
     #[serde(flatten)]
-    pub format: FormatRow,
+    pub format: FormatFacts,
     /// The processes.
     pub sections: Vec<ProcessRow>,
     /// The memory dumps.
@@ -302,7 +302,7 @@ pub struct MemoryDumpRow {
 
 impl Info {
     /// Facts that the file states.
-    pub fn format(&self) -> &FormatRow {
+    pub fn format(&self) -> &FormatFacts {
         match self {
             Info::Objects(info) => &info.format,
             Info::Allocations(info) => &info.format,
@@ -357,8 +357,8 @@ pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError>
     })
 }
 
-fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow {
-    FormatRow {
+fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatFacts {
+    FormatFacts {
         format: info.format.to_string(),
         title: info.title.to_string(),
         version: info.version.clone(),

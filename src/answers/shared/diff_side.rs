@@ -173,12 +173,12 @@ pub struct DiffColumn {
     /// The measure that it compares.
     pub measure: Measure,
     /// The side that it is of, or both.
-    pub side: DiffSide,
+    pub side: DiffValue,
 }
 
 /// A side of a diff, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiffSide {
+pub enum DiffValue {
     /// The old dump.
     Old,
     /// The new one.
@@ -261,7 +261,7 @@ impl DiffBy {
 
     /// The columns of rows but their name.
     pub(in crate::answers) fn columns(self, of_objects: bool, retained: bool) -> Vec<DiffColumn> {
-        use DiffSide::{Growth, New, Old};
+        use DiffValue::{Growth, New, Old};
         use Measure::{Bytes, Count};
         let sides = |measure: Measure, figures: [Figure; 3]| {
             [Old, New, Growth].into_iter().zip(figures).map(move |(side, figure)| DiffColumn { figure, measure, side })

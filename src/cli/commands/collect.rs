@@ -16,8 +16,8 @@ use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::collect::{
-    CollectObserver, CollectOptions, CollectPlan, Collected, TargetRuntime, collect, default_file_name, list_processes,
-    list_targets,
+    CollectOptions, CollectPlan, CollectSupervisor, Collected, TargetRuntime, collect, default_file_name,
+    list_processes, list_targets,
 };
 use crate::files::{AtExit, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
@@ -173,7 +173,7 @@ struct CollectListener<'a> {
     args: &'a Args,
 }
 
-impl CollectObserver for CollectListener<'_> {
+impl CollectSupervisor for CollectListener<'_> {
     fn approve(&mut self, plan: &CollectPlan) -> bool {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);

@@ -1,7 +1,7 @@
 //! Growth: `heapdump diff` and `heapdump trend`.
 
 use super::rows::{hideable_column, type_words_if};
-use crate::answers::diff::{DiffColumn, DiffRow, DiffSide, Measure, PERCENT, percent_words};
+use crate::answers::diff::{DiffColumn, DiffRow, DiffValue, Measure, PERCENT, percent_words};
 use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
 use crate::answers::{Diff, DiffBy};
@@ -19,23 +19,23 @@ impl Present for Diff {
         for &DiffColumn { figure, measure, side } in &rows.columns {
             // On a narrow terminal: what grew is the question, what there was before tells the least.
             let hide_priority = match side {
-                DiffSide::Old if rows.by != DiffBy::Objects => 2,
-                DiffSide::New if rows.by != DiffBy::Objects => 1,
+                DiffValue::Old if rows.by != DiffBy::Objects => 2,
+                DiffValue::New if rows.by != DiffBy::Objects => 1,
                 _ => 0,
             };
-            let is_shown = !is_of_allocations || measure == Measure::Bytes || side == DiffSide::Growth;
+            let is_shown = !is_of_allocations || measure == Measure::Bytes || side == DiffValue::Growth;
             columns =
                 columns.add_if(
                     is_shown,
                     hideable_column(figure, hide_priority),
                     move |row: &mut DiffRow<'_>| match side {
-                        DiffSide::Old => Cell::from(row.change.old.get(measure)),
-                        DiffSide::New => row.change.new.get(measure).into(),
-                        DiffSide::Growth => row.change.growth(measure).into(),
+                        DiffValue::Old => Cell::from(row.change.old.get(measure)),
+                        DiffValue::New => row.change.new.get(measure).into(),
+                        DiffValue::Growth => row.change.growth(measure).into(),
                     },
                 );
             // For people, as others can work it out.
-            let has_percent = is_drawn && measure == Measure::Bytes && side == DiffSide::Growth;
+            let has_percent = is_drawn && measure == Measure::Bytes && side == DiffValue::Growth;
             let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);
             let hide_priority = if rows.are_by_percent() && !is_of_allocations { 0 } else { 3 };
             columns = columns.add_if(has_percent, hideable_column(PERCENT, hide_priority), |row| {

@@ -36,7 +36,7 @@ pub(crate) fn find_target_beside(dump: &DumpInput, file: &Path) -> Result<Output
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     let index = path_of_index(file);
-    explained_target(OutputTarget::find_without_links(&index, &inputs), &index.display().to_string())
+    writable_target(OutputTarget::find_without_links(&index, &inputs), &index.display().to_string())
 }
 
 /// Returns a function that writes the index of a dump beside it, once it is open; `None` for what is no file, or an index itself. The dump's file is looked at
@@ -63,10 +63,10 @@ pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<Wr
 /// Before the work, not after it.
 fn checked_target(output: Option<&Path>, inputs: &Inputs) -> Result<OutputTarget> {
     let name = output.map_or("standard output".into(), |output| output.display().to_string());
-    explained_target(OutputTarget::find(output, inputs), &name)
+    writable_target(OutputTarget::find(output, inputs), &name)
 }
 
-fn explained_target(found: Result<OutputTarget, TargetError>, name: &str) -> Result<OutputTarget> {
+fn writable_target(found: Result<OutputTarget, TargetError>, name: &str) -> Result<OutputTarget> {
     let target = found.map_err(|error| match error {
         TargetError::Io(error) => anyhow!(error).context(format!("cannot write {name}")),
         TargetError::NotRegularFile => anyhow!("{name} {}; -o puts the index elsewhere", TargetError::NotRegularFile),

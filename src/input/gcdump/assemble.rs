@@ -311,7 +311,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Compares the dump's own totals with what was found.
-    fn check_consistency(&mut self) {
+    fn report_inconsistencies(&mut self) {
         let (graph, counts) = (&self.dump.graph, &self.counts);
         let at = Position::Byte(0);
         let file_end = Position::Byte(graph.blob_offset as u64);
@@ -331,7 +331,7 @@ impl<'a> Assembler<'a> {
 
     /// Fills in the dump's facts and returns its extent.
     pub(super) fn finish(&mut self, file_bytes: usize, padding_bytes: u64) -> ReadExtent {
-        self.check_consistency();
+        self.report_inconsistencies();
         let end = Position::Byte(file_bytes as u64);
         self.reading.diagnostics.add(&PADDING, padding_bytes.min(1), end, || format!("{padding_bytes} bytes"));
         let (dump, counts) = (self.dump, &self.counts);

@@ -167,7 +167,7 @@ enum ReferenceOwner {
     Object,
     Class,
     /// A record that could not be read.
-    UnreadableRecord,
+    NoOpenRecord,
 }
 
 struct Parser<'a, S> {
@@ -184,12 +184,12 @@ struct Parser<'a, S> {
 pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
     let whole = if place.is_last { record::without_cut_word(text) } else { text };
-    let reference_owner = if place.is_first { ReferenceOwner::UnreadableRecord } else { ReferenceOwner::PreviousBlock };
+    let reference_owner = if place.is_first { ReferenceOwner::NoOpenRecord } else { ReferenceOwner::PreviousBlock };
     let mut parser = Parser { text: whole, offset: 0, line: 1, address_digits: 16, reference_owner, block };
     parser.run();
     let lines = parser.line;
     let ended_without_owner = match parser.reference_owner {
-        ReferenceOwner::UnreadableRecord => Some(true),
+        ReferenceOwner::NoOpenRecord => Some(true),
         ReferenceOwner::Object | ReferenceOwner::Class => Some(false),
         ReferenceOwner::PreviousBlock => None,
     };
@@ -317,7 +317,7 @@ impl<S: RecordSink> Parser<'_, S> {
                 self.offset = end;
             }
             None => {
-                self.reference_owner = ReferenceOwner::UnreadableRecord;
+                self.reference_owner = ReferenceOwner::NoOpenRecord;
                 let line = split_line(&self.text[self.offset..]).0;
                 self.block.diagnostics.add_on_line(&MALFORMED_RECORD, head_line, line);
                 self.line += newlines(&self.text[self.offset..behind_at]);
@@ -355,7 +355,7 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     fn reference(&mut self, id: u64, digits: usize) {
-        if self.reference_owner == ReferenceOwner::UnreadableRecord {
+        if self.reference_owner == ReferenceOwner::NoOpenRecord {
             self.block.diagnostics.add_on_line(&ORPHAN_REF, self.line, b"");
             return;
         }
@@ -392,7 +392,7 @@ impl<S: RecordSink> Parser<'_, S> {
         };
         self.line += newlines(&rest[..used]);
         self.offset += used;
-        self.reference_owner = ReferenceOwner::UnreadableRecord;
+        self.reference_owner = ReferenceOwner::NoOpenRecord;
     }
 
     /// A line whose first word is neither an address nor `//`.
@@ -401,7 +401,7 @@ impl<S: RecordSink> Parser<'_, S> {
         let line = split_line(&text[self.offset..]).0;
         if matches!(word, b"OBJ" | b"CLS") {
             self.block.diagnostics.add_on_line(&MALFORMED_RECORD, self.line, line);
-            self.reference_owner = ReferenceOwner::UnreadableRecord;
+            self.reference_owner = ReferenceOwner::NoOpenRecord;
         } else if self.block.objects.object_count() == 0 && self.block.early_lines.len() < MAX_EARLY_LINES {
             self.block.early_lines.push(EarlyLine {
                 line: self.line,

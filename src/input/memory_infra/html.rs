@@ -24,7 +24,7 @@ pub(super) struct Page<'s> {
     source: &'s mut Source,
     data: Vec<u8>,
     offset_in_data: usize,
-    end: usize,
+    filled_bytes: usize,
     bytes_before: u64,
     /// The last bytes that were read.
     tail: Vec<u8>,
@@ -41,19 +41,19 @@ pub(super) struct DataBlock {
 
 impl<'s> Page<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page { source, data: vec![0; 1 << 16], offset_in_data: 0, end: 0, bytes_before: 0, tail: Vec::new() }
+        Page { source, data: vec![0; 1 << 16], offset_in_data: 0, filled_bytes: 0, bytes_before: 0, tail: Vec::new() }
     }
 
     /// The next byte; `None` at the end.
     fn next(&mut self) -> io::Result<Option<u8>> {
-        if self.offset_in_data == self.end {
-            self.bytes_before += self.end as u64;
-            self.tail.extend_from_slice(&self.data[self.end.saturating_sub(TAIL_BYTES)..self.end]);
+        if self.offset_in_data == self.filled_bytes {
+            self.bytes_before += self.filled_bytes as u64;
+            self.tail.extend_from_slice(&self.data[self.filled_bytes.saturating_sub(TAIL_BYTES)..self.filled_bytes]);
             let kept = self.tail.len().saturating_sub(TAIL_BYTES);
             self.tail.drain(..kept);
-            self.end = self.source.fill(&mut self.data)?;
+            self.filled_bytes = self.source.fill(&mut self.data)?;
             self.offset_in_data = 0;
-            if self.end == 0 {
+            if self.filled_bytes == 0 {
                 return Ok(None);
             }
         }

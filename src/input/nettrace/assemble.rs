@@ -68,7 +68,7 @@ impl Collector {
     }
 
     /// Compares the totals of the two streams with what came.
-    pub(super) fn check_consistency(&mut self, selected: &SelectedSnapshot) {
+    pub(super) fn report_inconsistencies(&mut self, selected: &SelectedSnapshot) {
         let SelectedSnapshot { snapshot, nodes, edges } = selected;
         let streams = [(nodes, &MISSING_NODE_EVENTS), (edges, &MISSING_EDGE_EVENTS)];
         for (stream, missing) in streams {

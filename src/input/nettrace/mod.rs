@@ -99,7 +99,7 @@ fn collect(
     let end = Position::Byte(window.offset);
     window.join();
     let selected = collector.select_snapshot(reading)?;
-    collector.check_consistency(&selected);
+    collector.report_inconsistencies(&selected);
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
     let extent = ReadExtent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOSS_CODES };

@@ -266,7 +266,7 @@ fn add_roots(
     category: u32,
 ) -> u64 {
     let is_root = Some(category) == snapshot.root();
-    let category_name = snapshot.strings.name(snapshot.names[category as usize]).into_owned();
+    let category_name = snapshot.strings.text_or_placeholder(snapshot.names[category as usize]).into_owned();
     let mut container = None;
     let mut dangling = 0;
     for edge in snapshot.edges(category) {
@@ -286,7 +286,7 @@ fn add_roots(
         };
         let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
         let name = if is_root && is_shortcut {
-            Some(builder.intern_text(&snapshot.strings.name(snapshot.names[target as usize])))
+            Some(builder.intern_text(&snapshot.strings.text_or_placeholder(snapshot.names[target as usize])))
         } else {
             None
         };

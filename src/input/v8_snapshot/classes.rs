@@ -116,7 +116,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
 fn class_name(snapshot: &Snapshot, name: u32, raw_types: bool) -> String {
     match snapshot.strings.get(name) {
         Some(text) if !raw_types => without_attributes(text),
-        _ => snapshot.strings.name(name).into(),
+        _ => snapshot.strings.text_or_placeholder(name).into(),
     }
 }
 

@@ -76,7 +76,7 @@ impl RereadSnapshot {
         let number = |name: &str| {
             let number = self.snapshot.field_of_value(ordinal, name)?;
             let value = self.snapshot.field_of_value(number, "value").unwrap_or(number);
-            Some(self.snapshot.strings.name(self.snapshot.names[value as usize]).into_owned())
+            Some(self.snapshot.strings.text_or_placeholder(self.snapshot.names[value as usize]).into_owned())
         };
         Some([number("length")?, number("hash")?])
     }

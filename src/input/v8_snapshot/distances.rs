@@ -89,8 +89,11 @@ impl<'a> DistanceWalk<'a> {
                 return true;
             }
             NodeKind::Array if self.map_descriptors.contains(&node_name) => {
-                let number =
-                    if is_numbered { Some(edge_name) } else { leading_number(&snapshot.strings.name(edge_name)) };
+                let number = if is_numbered {
+                    Some(edge_name)
+                } else {
+                    leading_number(&snapshot.strings.text_or_placeholder(edge_name))
+                };
                 if number.is_some_and(|number| number >= 2 && number % 3 == 1) {
                     return true;
                 }

@@ -14,7 +14,7 @@ pub(super) struct NumberReader<'a> {
     /// and blanks.
     block_start: Option<usize>,
     /// Start of the next number.
-    block_offset: usize,
+    next_number_start: usize,
     /// Numbers after that begin here, and end before here; a bit for each byte from `block_start`.
     number_start_bits: u64,
     number_end_bits: u64,
@@ -28,7 +28,7 @@ impl<'a> NumberReader<'a> {
         let mut numbers = NumberReader {
             bytes,
             block_start: Some(0),
-            block_offset: 0,
+            next_number_start: 0,
             number_start_bits: 0,
             number_end_bits: 0,
             is_within_number: false,
@@ -51,7 +51,7 @@ impl<'a> NumberReader<'a> {
             }
         };
         if !is_usual {
-            self.block_offset = if self.is_within_number { self.block_offset } else { base };
+            self.next_number_start = if self.is_within_number { self.next_number_start } else { base };
             self.block_start = None;
             return;
         }
@@ -59,7 +59,7 @@ impl<'a> NumberReader<'a> {
         self.number_start_bits = digits & !behind_digits;
         self.number_end_bits = !digits & behind_digits;
         if !self.is_within_number {
-            self.block_offset = base + self.number_start_bits.trailing_zeros() as usize;
+            self.next_number_start = base + self.number_start_bits.trailing_zeros() as usize;
             self.number_start_bits &= self.number_start_bits.wrapping_sub(1);
         }
         self.is_within_number = digits >> (SCAN_STEP_BYTES - 1) == 1;
@@ -80,14 +80,14 @@ impl<'a> NumberReader<'a> {
     #[cold]
     fn next_number(&mut self) -> Option<i64> {
         let is_between = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t');
-        self.block_offset += self.bytes[self.block_offset..].iter().position(|byte| !is_between(byte))?;
-        let rest = &self.bytes[self.block_offset..];
+        self.next_number_start += self.bytes[self.next_number_start..].iter().position(|byte| !is_between(byte))?;
+        let rest = &self.bytes[self.next_number_start..];
         let end = rest.iter().position(is_between).unwrap_or(rest.len());
-        self.block_offset += end;
+        self.next_number_start += end;
         let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse().ok());
         let value = self.checked(value);
         self.is_within_number = false;
-        self.load_block(self.block_offset);
+        self.load_block(self.next_number_start);
         Some(value)
     }
 
@@ -112,9 +112,9 @@ impl Iterator for NumberReader<'_> {
                 self.load_block(base + SCAN_STEP_BYTES);
                 continue;
             }
-            let (start, end) = (self.block_offset, base + self.number_end_bits.trailing_zeros() as usize);
+            let (start, end) = (self.next_number_start, base + self.number_end_bits.trailing_zeros() as usize);
             self.number_end_bits &= self.number_end_bits - 1;
-            self.block_offset = base + self.number_start_bits.trailing_zeros() as usize;
+            self.next_number_start = base + self.number_start_bits.trailing_zeros() as usize;
             self.number_start_bits &= self.number_start_bits.wrapping_sub(1);
             let digits = end - start;
             let Some((_, last)) = self.bytes[..end].split_last_chunk::<8>().filter(|_| digits <= 8) else {

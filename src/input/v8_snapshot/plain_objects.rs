@@ -165,7 +165,7 @@ struct PropertyTexts<'a> {
 impl PropertyTexts<'_> {
     fn get(&mut self, index: u32) -> PropertyText {
         *self.text_by_string.entry(index).or_insert_with(|| {
-            let name = self.snapshot.strings.name(index);
+            let name = self.snapshot.strings.text_or_placeholder(index);
             let text = property_text(&name);
             let units = text.encode_utf16().count() as u32;
             let is_proto = name == "__proto__";
@@ -211,7 +211,7 @@ fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -
             if name.len() > 1 {
                 name += ", ";
             }
-            name += &property_text(&snapshot.strings.name(index));
+            name += &property_text(&snapshot.strings.text_or_placeholder(index));
             properties.push(index);
         });
         name.push('}');

@@ -72,7 +72,7 @@ impl ReferenceKinds for V8Kinds {
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {
-        self.read.snapshot.strings.name(number)
+        self.read.snapshot.strings.text_or_placeholder(number)
     }
 
     fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
@@ -82,6 +82,6 @@ impl ReferenceKinds for V8Kinds {
             NodeKind::Closure => script_name_of_function(&self.read, ordinal),
             _ => None,
         };
-        by_place.or_else(of_function).map(|name| self.read.snapshot.strings.name(name))
+        by_place.or_else(of_function).map(|name| self.read.snapshot.strings.text_or_placeholder(name))
     }
 }

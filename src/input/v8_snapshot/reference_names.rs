@@ -88,7 +88,7 @@ impl RereadSnapshot {
     pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
         let snapshot = &self.snapshot;
         let number = snapshot.edge_number(edge);
-        let text = || snapshot.strings.name(number).into_owned();
+        let text = || snapshot.strings.text_or_placeholder(number).into_owned();
         let is = |kind| snapshot.is_kind(edge, kind);
         if is(EdgeKind::Property) {
             ReferenceName::Property(text())
@@ -153,7 +153,7 @@ impl RereadSnapshot {
         if self.snapshot.kind(node) != NodeKind::Closure {
             return None;
         }
-        let name = self.snapshot.strings.name(self.snapshot.names[node as usize]);
+        let name = self.snapshot.strings.text_or_placeholder(self.snapshot.names[node as usize]);
         Some(match self.place(node) {
             Some(place) if name.is_empty() => format!("({place})"),
             _ => format!("{name}()"),
@@ -173,7 +173,7 @@ impl RereadSnapshot {
     /// The short text of a node: texts, numbers, names of functions, with the place of these.
     pub(super) fn shown_value(&self, node: u32, most_units: usize) -> Option<ShownValue> {
         let snapshot = &self.snapshot;
-        let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();
+        let name = || snapshot.strings.text_or_placeholder(snapshot.names[node as usize]).into_owned();
         let said = |text: String| Text { text, is_cut: false };
         match snapshot.kind(node) {
             NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString => {

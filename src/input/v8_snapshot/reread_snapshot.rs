@@ -91,7 +91,7 @@ impl RereadSnapshot {
         let strings = &self.snapshot.strings;
         let found = usize::try_from(function).ok().and_then(|at| self.snapshot.functions.get(at));
         let Some(function) = found else { return format!("<function {function}>") };
-        let name = strings.name(function.name);
+        let name = strings.text_or_placeholder(function.name);
         let name = if name.is_empty() { "(anonymous)" } else { &name };
         match strings.get(function.script_name).filter(|script| !script.is_empty()) {
             Some(script) => {

@@ -303,7 +303,7 @@ pub(super) fn length(snapshot: &Snapshot, node: u32) -> Option<u64> {
 fn told_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
     let number = snapshot.field_of_value(node, "length")?;
     let value = snapshot.field_of_value(number, "value").unwrap_or(number);
-    snapshot.strings.name(snapshot.names[value as usize]).parse().ok()
+    snapshot.strings.text_or_placeholder(snapshot.names[value as usize]).parse().ok()
 }
 
 #[cfg(test)]

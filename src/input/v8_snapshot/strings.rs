@@ -87,7 +87,7 @@ impl StringTable {
     }
 
     /// The string of an index, or what stands in for it.
-    pub(super) fn name(&self, index: u32) -> std::borrow::Cow<'_, str> {
+    pub(super) fn text_or_placeholder(&self, index: u32) -> std::borrow::Cow<'_, str> {
         self.get(index).map_or_else(|| format!("<string {index}>").into(), Into::into)
     }
 
@@ -121,7 +121,7 @@ mod tests {
         some.finish();
         assert_eq!(all.iter().map(|(_, text)| text).collect::<Vec<_>>(), ["a", "", "bc", "def", "", "fff"]);
         assert_eq!(some.iter().collect::<Vec<_>>(), [(2, "bc"), (4, ""), (5, "fff")]);
-        assert_eq!((some.len(), some.get(70), some.name(3).as_ref()), (6, None, "<string 3>"));
+        assert_eq!((some.len(), some.get(70), some.text_or_placeholder(3).as_ref()), (6, None, "<string 3>"));
         assert_eq!(some.indices_of("fff"), [5]);
     }
 }

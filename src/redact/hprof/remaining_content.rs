@@ -48,7 +48,7 @@ pub(in crate::redact) fn find_remaining_content(
         runs,
         offset: header_bytes,
         names: texts,
-        is_open: false,
+        is_in_text_array: false,
         previous_end: Vec::new(),
     };
     let runs = walk_file(dump, work)?.runs;
@@ -78,7 +78,7 @@ fn compare_numbers(
                     dump: 0,
                     kept: KeptTexts::default(),
                     pending_numbers: Vec::new(),
-                    is_open: false,
+                    is_in_primitive_array: false,
                     sender,
                 };
                 walk_file(file, work).map(|mut work| work.send_numbers())
@@ -111,7 +111,7 @@ struct NumberSender<'f> {
     kept: KeptTexts,
     pending_numbers: Vec<u64>,
     /// The elements that come are numbers.
-    is_open: bool,
+    is_in_primitive_array: bool,
     sender: SyncSender<Vec<u64>>,
 }
 
@@ -147,7 +147,7 @@ impl RecordVisitor for NumberSender<'_> {
 
     fn heap_entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
-        self.is_open = data[0] == sub::PRIMITIVE_ARRAY;
+        self.is_in_primitive_array = data[0] == sub::PRIMITIVE_ARRAY;
         match data[0] {
             sub::INSTANCE => {
                 let class = id_of(data, 5 + id_bytes, id_bytes).unwrap_or(0);
@@ -187,7 +187,7 @@ impl RecordVisitor for NumberSender<'_> {
     }
 
     fn array_elements(&mut self, bytes: &mut [u8]) {
-        self.pending_numbers.extend(self.is_open.then(|| hash_unless_zero(bytes)));
+        self.pending_numbers.extend(self.is_in_primitive_array.then(|| hash_unless_zero(bytes)));
     }
 
     fn unparsed_bytes(&mut self, _: &mut [u8]) {}
@@ -279,7 +279,7 @@ struct RemovedTextFinder<'f> {
     offset: u64,
     /// Names that have come: of an id that comes again the first counts.
     names: FxHashSet<u64>,
-    is_open: bool,
+    is_in_text_array: bool,
     /// The end of the part before.
     previous_end: Vec<u8>,
 }
@@ -304,16 +304,17 @@ impl RecordVisitor for RemovedTextFinder<'_> {
     fn heap_entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         let kind = data.get(9 + id_bytes).copied();
-        self.is_open = data[0] == sub::PRIMITIVE_ARRAY && kind.and_then(element_bytes).is_some_and(|bytes| bytes <= 2);
+        self.is_in_text_array =
+            data[0] == sub::PRIMITIVE_ARRAY && kind.and_then(element_bytes).is_some_and(|bytes| bytes <= 2);
         self.previous_end.clear();
-        if self.is_open {
+        if self.is_in_text_array {
             self.runs.look_for_runs(data.get(10 + id_bytes..).unwrap_or_default(), self.offset + 10 + id_bytes as u64);
         }
         self.offset += data.len() as u64;
     }
 
     fn array_elements(&mut self, bytes: &mut [u8]) {
-        if self.is_open {
+        if self.is_in_text_array {
             self.unparsed_bytes(bytes);
         } else {
             self.offset += bytes.len() as u64;

@@ -72,7 +72,7 @@ struct ObjectSearch {
     wanted: WantedText,
 }
 
-enum FoundValue {
+enum LookupOutcome {
     Found(ShownValue),
     /// It is in this object.
     LookIn(NodeId, WantedText),
@@ -116,11 +116,11 @@ pub fn shown_values(
             };
             let Some(record) = finder.find(id, most_bytes)? else { continue };
             match find_value_in_record(finder, graph, &record, wanted, most_units) {
-                FoundValue::Found(value) => said[place] = Some(value),
-                FoundValue::LookIn(node, wanted) => {
+                LookupOutcome::Found(value) => said[place] = Some(value),
+                LookupOutcome::LookIn(node, wanted) => {
                     next.push(ObjectSearch { id: graph.original_id(node), for_index: place, wanted })
                 }
-                FoundValue::Nothing => {}
+                LookupOutcome::Nothing => {}
             }
         }
         searches = next;
@@ -134,33 +134,33 @@ fn find_value_in_record(
     record: &SubRecord,
     wanted: WantedText,
     most_units: usize,
-) -> FoundValue {
+) -> LookupOutcome {
     match wanted {
         WantedText::Value(TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
             match value_of(finder, graph, record, "name", Some(class)) {
-                Some(Value::Object(name)) => FoundValue::LookIn(name, WantedText::Name),
-                _ => FoundValue::Nothing,
+                Some(Value::Object(name)) => LookupOutcome::LookIn(name, WantedText::Name),
+                _ => LookupOutcome::Nothing,
             }
         }
         WantedText::Value(TextSource::BoxedPrimitive) => match value_of(finder, graph, record, "value", None) {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
-            ) => FoundValue::Found(ShownValue::from(value)),
-            _ => FoundValue::Nothing,
+            ) => LookupOutcome::Found(ShownValue::from(value)),
+            _ => LookupOutcome::Nothing,
         },
         WantedText::Value(TextSource::String) => find_characters_of_string(finder, graph, record, false),
-        WantedText::Value(TextSource::Nothing) => FoundValue::Nothing,
+        WantedText::Value(TextSource::Nothing) => LookupOutcome::Nothing,
         WantedText::Name if record.tag == sub::INSTANCE => find_characters_of_string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
         WantedText::Name => {
             read_characters(finder, record, CharacterRange { is_wide: false, start: 0, count: None }, most_units)
-                .map_or(FoundValue::Nothing, |text| FoundValue::Found(ShownValue::Name(text)))
+                .map_or(LookupOutcome::Nothing, |text| LookupOutcome::Found(ShownValue::Name(text)))
         }
         WantedText::Characters { is_name, is_wide, start, count } => {
             match read_characters(finder, record, CharacterRange { is_wide, start, count }, most_units) {
-                Some(text) if is_name => FoundValue::Found(ShownValue::Name(text)),
-                Some(text) => FoundValue::Found(ShownValue::Text(text)),
-                None => FoundValue::Nothing,
+                Some(text) if is_name => LookupOutcome::Found(ShownValue::Name(text)),
+                Some(text) => LookupOutcome::Found(ShownValue::Text(text)),
+                None => LookupOutcome::Nothing,
             }
         }
     }
@@ -172,17 +172,17 @@ fn find_characters_of_string(
     graph: &HeapGraph,
     record: &SubRecord,
     is_name: bool,
-) -> FoundValue {
+) -> LookupOutcome {
     let value = |name: &str| value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
         Some(Value::Integer(number)) => usize::try_from(number).ok(),
         _ => None,
     };
-    let Some(Value::Object(array)) = value("value") else { return FoundValue::Nothing };
+    let Some(Value::Object(array)) = value("value") else { return LookupOutcome::Nothing };
     // Texts of JDK 6 share arrays; a count alone (Android) says something else.
     let part = number("offset").zip(number("count"));
     let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
-    FoundValue::LookIn(array, WantedText::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+    LookupOutcome::LookIn(array, WantedText::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
@@ -198,7 +198,7 @@ pub fn visit_whole_text(
     let Some(record) = finder.find(id, MAX_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
-        let FoundValue::LookIn(array, WantedText::Characters { is_wide, start, count, .. }) =
+        let LookupOutcome::LookIn(array, WantedText::Characters { is_wide, start, count, .. }) =
             find_characters_of_string(finder, graph, &record, false)
         else {
             return Ok(None);
