@@ -11,6 +11,7 @@
 //!
 //! Not here: what the dump says (see `input`), how it is printed (see `cli`).
 
+mod condition;
 mod detect;
 mod dotnet;
 mod dump_file;
@@ -29,6 +30,7 @@ mod pump;
 mod refusal;
 mod request;
 mod run;
+mod series;
 mod watch;
 
 use std::path::PathBuf;
@@ -38,10 +40,12 @@ use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
+pub use condition::Condition;
 pub use guard::run_guarded;
 pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::{collect, default_file_name};
+pub use series::{Series, SeriesEnd, SeriesObserver, SeriesOptions, collect_series};
 
 /// Runtime of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -95,10 +99,15 @@ pub struct CollectOptions {
     pub url: Option<String>,
     /// Page or worker: a number from 1, or a part of its title or address.
     pub target: Option<String>,
+    /// The class histogram in place of a dump: text, of HotSpot alone.
+    pub histogram: bool,
     /// Allow a signal that opens the inspector of a Node.js that has none open.
     pub open_inspector: bool,
-    /// File of the dump; `-` is standard output. Default: a name made of the process and the time.
+    /// File of the dump; `-` is standard output. Default: a name made of the process and the time; of a histogram standard
+    /// output.
     pub output: Option<PathBuf>,
+    /// Folder of a file with the default name, in place of `output`.
+    pub folder: Option<PathBuf>,
     /// Replace the file that is there.
     pub replace_existing: bool,
     /// Runtime of the process, not to be found out.
@@ -179,6 +188,8 @@ pub struct Collected {
     pub runtime: Option<TargetRuntime>,
     /// As the runtime writes it.
     pub runtime_version: Option<String>,
+    /// When the run began, in UTC.
+    pub taken_at: String,
     /// The format of the dump.
     pub format: Option<&'static str>,
     /// The file as the user wrote it, or what is kept of a dump that is not whole; nothing where there is none.
