@@ -105,15 +105,16 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes.round() as u64) } else { Err(wrong()) }
 }
 
-/// Reads a time as users type it: `500ms`, `30s`, `5m`. Error: in words, when it is none.
+/// Reads a time as users type it: `500ms`, `30s`, `5m` or `5min`, `24h`. Error: in words, when it is none.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("\"{text}\" is not a time; write it as 500ms, 30s or 5m");
+    let wrong = || format!("\"{text}\" is not a time; write it as 500ms, 30s, 5m or 24h");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = match unit {
         "ms" => 0.001,
         "s" => 1.0,
-        "m" => 60.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
         _ => return Err(wrong()),
     };
     let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
@@ -126,9 +127,10 @@ mod tests {
 
     #[test]
     fn times_are_read() {
-        let times = ["500ms", "30s", "1.5m"].map(|text| parse_duration(text).expect("a time").as_millis());
-        assert_eq!(times, [500, 30_000, 90_000]);
-        for wrong in ["", "5", "s", "-1s", "1h", "1e99s", "..s", "99999999999999999999999s"] {
+        let times =
+            ["500ms", "30s", "1.5m", "5min", "24h"].map(|text| parse_duration(text).expect("a time").as_millis());
+        assert_eq!(times, [500, 30_000, 90_000, 300_000, 86_400_000]);
+        for wrong in ["", "5", "s", "-1s", "1w", "1e99s", "..s", "99999999999999999999999s"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -13,6 +13,7 @@
 
 mod background_writer;
 mod cleanup_process;
+mod condition;
 mod detect;
 mod dotnet;
 mod dump_file;
@@ -30,6 +31,7 @@ mod process_watch;
 mod refusal;
 mod request;
 mod run;
+mod series;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,9 +41,11 @@ use serde::Serialize;
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
 pub use cleanup_process::run_with_cleanup_process;
+pub use condition::Condition;
 pub use list::{DumpTargetList, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::{collect, default_file_name};
+pub use series::{Series, SeriesEnd, SeriesObserver, SeriesOptions, collect_series};
 
 /// Runtime of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -95,10 +99,15 @@ pub struct CollectOptions {
     pub url: Option<String>,
     /// Page or worker: a number from 1, or a part of its title or address.
     pub target: Option<String>,
+    /// The class histogram in place of a dump: text, of HotSpot alone.
+    pub histogram: bool,
     /// Allow a signal that opens the inspector of a Node.js that has none open.
     pub open_inspector: bool,
-    /// File of the dump; `-` is standard output. Default: a name made of the process and the time.
+    /// File of the dump; `-` is standard output. Default: a name made of the process and the time; of a histogram standard
+    /// output.
     pub output: Option<PathBuf>,
+    /// Folder of a file with the default name, in place of `output`.
+    pub folder: Option<PathBuf>,
     /// Replace the file that is there.
     pub replace_existing: bool,
     /// Runtime of the process, not to be found out.
@@ -121,7 +130,7 @@ pub struct CollectOptions {
     pub socket: Option<PathBuf>,
 }
 
-/// Plan of a collection.
+/// CollectPlan of a collection.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CollectPlan {
@@ -179,6 +188,8 @@ pub struct Collected {
     pub runtime: Option<TargetRuntime>,
     /// As the runtime writes it.
     pub runtime_version: Option<String>,
+    /// When the run began, in UTC.
+    pub taken_at: String,
     /// The format of the dump.
     pub format: Option<&'static str>,
     /// The file as the user wrote it, or what is kept of a dump that is not whole; nothing where there is none.

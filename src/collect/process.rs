@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -123,6 +123,19 @@ impl Process {
     pub(super) fn is_alive(&self) -> bool {
         let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
         !matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..))
+    }
+
+    /// Waits until a time, or until the process ends. Returns true if it has.
+    pub(super) fn ends_before(&self, time: Instant) -> bool {
+        loop {
+            let left = time.saturating_duration_since(Instant::now());
+            if left.is_zero() || !self.is_alive() {
+                return !self.is_alive();
+            }
+            let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            // A signal breaks it off: the time that is left is looked at again.
+            let _ = poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], Some(&wait));
+        }
     }
 
     /// Has a process ended that has just closed its end of a connection? It does so a moment before.
@@ -268,19 +281,33 @@ pub(super) fn user_name(uid: u32) -> String {
 
 /// Bytes that a process may still take, at most: of the machine, and of the control groups that it is in.
 pub(super) fn free_memory(process: &Process) -> Option<u64> {
+    least_memory(process, "MemAvailable:", |limit, used| limit.saturating_sub(used))
+}
+
+/// Bytes that a process may have at most: the limit of its control groups, else all memory of the machine.
+pub(super) fn memory_limit(process: &Process) -> Option<u64> {
+    least_memory(process, "MemTotal:", |limit, _| limit)
+}
+
+/// The least of a figure of the machine and what the control groups of a process give by their limit and what is used.
+fn least_memory(process: &Process, of_machine: &str, of_group: fn(u64, u64) -> u64) -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let machine = available.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib << 10);
-    let groups = read_proc_file(process.pid, "cgroup").unwrap_or_default();
-    let of_groups = free_in_cgroups(&String::from_utf8_lossy(&groups), Path::new("/sys/fs/cgroup"));
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(of_machine));
+    let machine = line.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib << 10);
+    let groups = proc_text(process.pid, "cgroup").unwrap_or_default();
+    let of_groups = match groups.contains("/..") {
+        // Beside our own group, as from one container of a pod to another: its own view is that of its group.
+        true => least_in_groups("0::/\n1:memory:/", Path::new(&process.proc_path("root/sys/fs/cgroup")), of_group),
+        false => least_in_groups(&groups, Path::new("/sys/fs/cgroup"), of_group),
+    };
     [machine, of_groups].into_iter().flatten().min()
 }
 
 /// `0::/a/b` is a group of version 2, `5:memory:/a/b` one of version 1: each group up to the top has a limit of its own.
-fn free_in_cgroups(groups: &str, root: &Path) -> Option<u64> {
-    let free = |folder: &Path, limit: &str, used: &str| {
+fn least_in_groups(groups: &str, root: &Path, of_group: fn(u64, u64) -> u64) -> Option<u64> {
+    let figure = |folder: &Path, limit: &str, used: &str| {
         let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
-        Some(number(limit)?.saturating_sub(number(used)?))
+        Some(of_group(number(limit)?, number(used)?))
     };
     let mut least: Option<u64> = None;
     for line in groups.lines() {
@@ -294,7 +321,7 @@ fn free_in_cgroups(groups: &str, root: &Path) -> Option<u64> {
         };
         let mut folder = Some(Path::new(path.trim_start_matches('/')));
         while let Some(below) = folder {
-            let found = free(&top.join(below), limit, used);
+            let found = figure(&top.join(below), limit, used);
             least = [least, found].into_iter().flatten().min();
             folder = below.parent();
         }
@@ -359,17 +386,21 @@ mod tests {
         ] {
             fs::write(root.path().join(file), number).expect("written");
         }
-        assert_eq!(free_in_cgroups("0::/a/b\n", root.path()), Some(70));
-        assert_eq!(free_in_cgroups("0::/elsewhere\n1:cpu:/a\nnonsense", root.path()), None);
+        let free_in_cgroups =
+            |groups: &str| least_in_groups(groups, root.path(), |limit, used| limit.saturating_sub(used));
+        assert_eq!(free_in_cgroups("0::/a/b\n"), Some(70));
+        assert_eq!(free_in_cgroups("0::/elsewhere\n1:cpu:/a\nnonsense"), None);
         fs::create_dir_all(root.path().join("memory/x")).expect("made");
         fs::write(root.path().join("memory/x/memory.limit_in_bytes"), "50").expect("written");
         fs::write(root.path().join("memory/x/memory.usage_in_bytes"), "60").expect("written");
-        assert_eq!(free_in_cgroups("3:cpu,memory:/x\n0::/a/b", root.path()), Some(0));
+        assert_eq!(free_in_cgroups("3:cpu,memory:/x\n0::/a/b"), Some(0));
+        assert_eq!(least_in_groups("3:cpu,memory:/x\n0::/a/b", root.path(), |limit, _| limit), Some(50));
     }
 
     #[test]
     fn this_process_has_some() {
         let process = Process::open(std::process::id()).expect("this process");
         assert!(free_memory(&process).is_some_and(|bytes| bytes > 0));
+        assert!(memory_limit(&process) > free_memory(&process));
     }
 }

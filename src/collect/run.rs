@@ -17,9 +17,28 @@ use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet,
 ///
 /// Time: the runtime's, which stands still meanwhile; memory is constant.
 pub fn collect(options: &CollectOptions, observer: &mut dyn CollectSupervisor) -> Collected {
+    let process = options.pid.map(Process::open).transpose();
+    match process {
+        Ok(process) => collect_from(process.as_ref(), options, observer),
+        Err(refusal) => collect_with(options, |_| Err(refusal)),
+    }
+}
+
+/// The same of a process that is known; none with an address.
+pub(super) fn collect_from(
+    process: Option<&Process>,
+    options: &CollectOptions,
+    observer: &mut dyn CollectSupervisor,
+) -> Collected {
+    collect_with(options, |collected| run(process, options, observer, collected))
+}
+
+fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Result<(), Refusal>) -> Collected {
     let started = Instant::now();
-    let mut collected = Collected { pid: options.pid, ..Collected::default() };
-    collected.refusal = run(options, observer, &mut collected).err();
+    let now = DateTime::<Utc>::from(SystemTime::now());
+    let taken_at = now.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    let mut collected = Collected { pid: options.pid, taken_at, ..Collected::default() };
+    collected.refusal = run(&mut collected).err();
     if collected.refusal.as_ref().is_some_and(|refusal| refusal.code != RefusalCode::Incomplete) {
         // There is no dump of that name.
         collected.file = None;
@@ -30,12 +49,11 @@ pub fn collect(options: &CollectOptions, observer: &mut dyn CollectSupervisor) -
 }
 
 fn run(
+    process: Option<&Process>,
     options: &CollectOptions,
     observer: &mut dyn CollectSupervisor,
     collected: &mut Collected,
 ) -> Result<(), Refusal> {
-    let process = options.pid.map(Process::open).transpose()?;
-    let process = process.as_ref();
     let runtime = match process {
         Some(process) => {
             process.check_permitted()?;
@@ -46,14 +64,19 @@ fn run(
         }
         None => options.runtime.unwrap_or(TargetRuntime::Node),
     };
-    (collected.runtime, collected.format) = (Some(runtime), Some(runtime.format().0));
+    (collected.runtime, collected.format) = (Some(runtime), Some(options.format(runtime).0));
     check_options(options, runtime)?;
     if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
         let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
         let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
-    let path = options.output.clone().unwrap_or_else(|| default_file_name(options.pid, runtime));
+    let path = match (&options.folder, &options.output) {
+        (Some(folder), _) => folder.join(default_file_name(options, runtime)),
+        (None, Some(output)) => output.clone(),
+        (None, None) if options.histogram => PathBuf::from("-"),
+        (None, None) => default_file_name(options, runtime),
+    };
     let _lock = process.map(ProcessLock::acquire).transpose()?;
     let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_bytes);
     let name = file.name();
@@ -85,6 +108,7 @@ fn run(
 fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
     let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     let given = [
+        ("--histogram", options.histogram, matches!(runtime, TargetRuntime::Hotspot | TargetRuntime::OpenJ9)),
         ("--all", options.include_unreachable, runtime == TargetRuntime::Hotspot),
         ("--buffer", options.max_buffer_bytes.is_some(), runtime == TargetRuntime::Dotnet),
         ("--no-names", options.no_names, runtime == TargetRuntime::Dotnet),
@@ -94,27 +118,39 @@ fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(),
     match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
         Some((option, ..)) => {
             let text = format!("{option} is not for {}", runtime.name());
-            Err(Refusal::new(RefusalCode::Usage, text))
+            let refusal = Err(Refusal::new(RefusalCode::Usage, text));
+            let hint = "acquire a dump: heapdump stats FILE is its histogram";
+            if options.histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
         }
         None => Ok(()),
     }
 }
 
+impl CollectOptions {
+    /// The name of the format that is taken, and how its files' names end.
+    fn format(&self, runtime: TargetRuntime) -> (&'static str, &'static str) {
+        if self.histogram { ("jvm-histogram", "txt") } else { runtime.format() }
+    }
+}
+
 /// The name of a dump that is given none: `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
-pub fn default_file_name(pid: Option<u32>, runtime: TargetRuntime) -> PathBuf {
-    let (_, extension) = runtime.format();
-    let pid = pid.map_or(String::new(), |pid| format!("{pid}-"));
+pub fn default_file_name(options: &CollectOptions, runtime: TargetRuntime) -> PathBuf {
+    let (_, extension) = options.format(runtime);
+    let pid = options.pid.map_or(String::new(), |pid| format!("{pid}-"));
     let now = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%d-%H%M%S");
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{TargetRuntime, default_file_name};
+    use super::{CollectOptions, TargetRuntime, default_file_name};
 
     #[test]
     fn names_say_process_and_time() {
-        let name = default_file_name(Some(4711), TargetRuntime::Hotspot).display().to_string();
+        let name =
+            default_file_name(&CollectOptions { pid: Some(4711), ..CollectOptions::default() }, TargetRuntime::Hotspot)
+                .display()
+                .to_string();
         let (before, time) = name.split_at("heap-4711-".len());
         assert_eq!((before, time.len(), &time[8..9], &time[15..]), ("heap-4711-", 21, "-", ".hprof"));
     }

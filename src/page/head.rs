@@ -11,22 +11,24 @@ use crate::answers::histogram::{OBJECTS_WITHOUT_BYTES, ROOTS, TYPES};
 use crate::answers::{Figure, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
+/// The beginning of a document, up to its body. `scripts`: what the policy says of scripts, with a semicolon.
+pub(super) fn begin_document(html: &mut HtmlWriter, scripts: &str, title: &str) {
+    html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
+    let policy = format!(
+        "default-src 'none'; {scripts}style-src 'sha256-{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+    );
+    html.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").text(policy).markup("\">\n");
+    html.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    html.markup("<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"robots\" content=\"noindex\">\n<title>");
+    html.text(title).markup("</title><style>").markup(STYLE).markup("</style></head><body>\n");
+}
+
 impl SectionWriter<'_, '_> {
     /// `sections`: those of the page, by address and title.
     pub(super) fn head(&self, sections: &[(&str, String)], html: &mut HtmlWriter) {
         let options = self.options;
         let format = self.page.info.format();
-        html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
-        let policy = format!(
-            "default-src 'none'; script-src 'sha256-{SCRIPT_HASH}'; style-src 'sha256-{STYLE_HASH}'; img-src data:; \
-             base-uri 'none'; form-action 'none'"
-        );
-        html.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").text(policy).markup("\">\n");
-        html.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
-        html.markup(
-            "<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"robots\" content=\"noindex\">\n<title>",
-        );
-        html.text(self.title()).markup("</title><style>").markup(STYLE).markup("</style></head><body>\n");
+        begin_document(html, &format!("script-src 'sha256-{SCRIPT_HASH}'; "), &self.title());
         html.markup("<a class=\"skip\" href=\"#suspects\">Skip to what the page found</a>\n");
         html.markup("<svg width=\"0\" height=\"0\" aria-hidden=\"true\" class=\"unseen\"><defs><pattern id=\"hatch\" ");
         html.markup("width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">");

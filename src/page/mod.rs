@@ -16,6 +16,7 @@ mod options;
 mod page_answers;
 mod prune;
 mod sections;
+mod series;
 mod suspects;
 mod tables;
 mod thread_section;
@@ -24,6 +25,7 @@ mod trees;
 use std::io::{self, Write};
 
 pub use options::PageOptions;
+pub use series::write_series_page;
 
 use crate::answers::AnswerError;
 use crate::dump::OpenDump;

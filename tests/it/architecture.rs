@@ -54,7 +54,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
     ("filter", &["graph", "input", "analysis", "dump"], &["rayon", "thiserror", "unicode_width"]),
     (
         "answers",
-        &["graph", "allocations", "input", "analysis", "dump", "filter", "units", "parallel", "sort"],
+        &["graph", "allocations", "input", "analysis", "dump", "filter", "names", "units", "parallel", "sort"],
         &["chrono", "rayon", "rustc_hash", "serde", "shlex", "thiserror"],
     ),
     ("report", &["escape", "names", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),

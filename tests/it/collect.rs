@@ -66,7 +66,7 @@ fn wrong_usage_is_an_error_before_anything_is_asked() {
     for args in [&["collect"][..], &["collect", &pid, "-o", "-", "-f", "json"], &["collect", &pid, "-f", "csv"]] {
         assert_eq!(finish(heapdump(args)).code, 2, "{args:?}");
     }
-    for args in [["--timeout", "1h"], ["--buffer", "x"], ["--runtime", "perl"]] {
+    for args in [["--timeout", "1w"], ["--buffer", "x"], ["--runtime", "perl"]] {
         assert_eq!(finish(heapdump(&[&["collect", &pid], &args[..]].concat())).code, 2, "{args:?}");
     }
 }

@@ -735,3 +735,33 @@ fn other_users_are_kept_apart() {
         }
     }
 }
+
+/// A JVM that keeps 500 sessions more each second: the slope of twenty histograms is that of its leak, and a dump comes when
+/// its heap is so large.
+fn a_leak_is_measured(name: &'static str) {
+    let Some(runtime) = runtime(name) else { return };
+    let mut command = Command::new(&runtime.program);
+    command.args(["-Xmx200m", "-cp"]).arg(project("tests/live/collect")).args(["Leak", "500", "60"]);
+    let mut target = runtime.start_command(command);
+    let folder = target.folder.path().join("watched");
+    let (pid, path) = (target.pid.to_string(), folder.display().to_string());
+    let series = ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q"];
+    finish(heapdump(&series)).expect_code(0);
+    let trend = finish(heapdump(&["trend", &path, "-q", "-f", "json", "--type", "=Leak$Session", "--until", "200MiB"]));
+    let trend = trend.expect_code(0).json();
+    let (row, objects) = (&trend["types"][0], 500.0 * 3600.0);
+    let is_near = |figure: &Value, wanted: f64| (figure.as_f64().expect("a number") / wanted - 1.0).abs() < 0.1;
+    assert!(is_near(&row["objects_per_hour"], objects), "{name}: {row}");
+    assert!(is_near(&row["bytes_per_hour"], objects * 16.0), "{name}: {row}");
+    let condition = "memory > 99% or heap > 190MiB or heap > 1MiB";
+    let ran = finish(heapdump(&["collect", &pid, "--when", condition, "-o", &path, "-f", "jsonl"])).expect_code(0);
+    assert!(ran.stderr.contains(": heap > 1MiB"), "{name}: {}", ran.stderr);
+    assert_eq!(ran.json()["format"], "hprof");
+    assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());
+}
+
+#[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+fn leaks_of_java_are_measured() {
+    ["java17", "java11", "java25"].into_iter().for_each(a_leak_is_measured);
+}

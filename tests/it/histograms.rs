@@ -17,6 +17,25 @@ fn a_log_is_a_series() {
     let rows = trend["types"].as_array().expect("rows");
     assert_eq!(rows.len(), 1, "{trend}");
     assert_eq!(rows[0]["type"], "Shop.Session[,]");
+    assert_eq!((&rows[0]["bytes_per_hour"], &rows[0]["objects_per_hour"]), (&480_000.into(), &600.into()));
+    // 1,872,024 bytes now: at 480,000 an hour the rest of a limit of 4,752,024 takes 6 hours.
+    let limited = run(&["trend", SOS, "-q", "-f", "json", "--until", "4752024"]).expect_code(0);
+    assert_eq!(limited.json()["types"][0]["hours_to_limit"], 6.0);
+    assert!(limited.stderr.is_empty(), "{}", limited.stderr);
+    let said = |size: &str| run(&["trend", SOS, "-q", "-f", "csv", "--until", size]).expect_code(0).stderr;
+    assert_eq!(said("4752024"), "heapdump: the heap grows by 7.8 KiB a minute: 4.5 MiB are reached in about 6.0 h\n");
+    assert_eq!(said("1MiB"), "heapdump: the heap has 1.8 MiB: 1.0 MiB are reached\n");
+    // Files of a folder are a series by their names, and texts without times are steps.
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(project("fixtures/jvm_histogram/jdk7.txt")).expect("readable");
+    for (name, strings) in [("b.txt", "3100"), ("a.txt", "3000"), (".c.txt", "1")] {
+        std::fs::write(folder.path().join(name), text.replace("3000", strings)).expect("written");
+    }
+    let by_name = run(&["trend", &folder.path().display().to_string(), "-q", "-f", "json", "--all"]);
+    let by_name = by_name.expect_code(0).json();
+    assert_eq!(by_name["dumps"].as_array().map(Vec::len), Some(2));
+    let texts = by_name["types"].as_array().and_then(|rows| rows.iter().find(|row| row["type"] == "java.lang.String"));
+    assert_eq!(texts.map(|row| &row["objects"]), Some(&serde_json::json!([3001, 3101])), "{by_name}");
     let by_minute = run(&["trend", POD, "-q", "-f", "json", "--type", "L"]).expect_code(0).json();
     let objects: Vec<u64> =
         by_minute["dumps"].as_array().expect("dumps").iter().filter_map(|dump| dump["objects"].as_u64()).collect();
@@ -65,4 +84,22 @@ fn what_is_asked_is_said() {
     let text = std::fs::read(project(POD)).expect("readable");
     let piped = run_with_input(&["stats", "-", "-q", "-f", "json"], &text).expect_code(0).json();
     assert_eq!(piped["types"], all["types"]);
+}
+
+#[test]
+fn a_series_has_a_page_with_a_chart() {
+    let page = run(&["report", "--series", SOS, "--until", "4752024", "-o", "-"]).expect_code(0).stdout;
+    // One type grows, from the lower left to the upper right.
+    assert_eq!(page.matches("<polyline").count(), 1, "{page}");
+    assert!(page.contains("points=\"90.0,270.0 790.0,10.0\""), "{page}");
+    assert!(page.contains("4.5 MiB are reached in about 6.0 h") && page.contains("<td>+7.8 KiB</td>"), "{page}");
+    assert!(page.contains("2026-11-25T12:00:00.000Z") && !page.contains("<script"), "{page}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("a.log");
+    let text = std::fs::read_to_string(project(SOS)).expect("readable").replace("Shop.Session[,]", "<script>&\u{1b}x");
+    std::fs::write(&log, text).expect("written");
+    let page = run(&["report", "--series", &log.display().to_string(), "-o", "-"]).expect_code(0).stdout;
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;&amp;\\u{1b}x"), "{page}");
+    let one = run(&["report", "--series", "fixtures/jvm_histogram/jdk7.txt", "-o", "-"]).expect_code(2);
+    assert!(one.stderr.contains("2 dumps or more"), "{}", one.stderr);
 }

@@ -179,6 +179,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         let words: Vec<&str> = ["diff", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);
     }
+    add(&["trend", "fixtures/sos_dumpheap/net9-commas.log", "--until", "1GiB"]);
     for form in ["--min-growth 0", "--by package", "--paths --causes"] {
         let words: Vec<&str> = ["trend", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);

@@ -15,6 +15,7 @@ mod collect_container;
 mod collect_live;
 #[cfg(target_os = "linux")]
 mod collect_safety;
+mod collect_series;
 mod counting;
 mod damage;
 mod detection;

@@ -69,7 +69,8 @@ fn what_never_shrinks_comes_first() {
         row(&answer, "demo.Leaf"),
         &json!({
             "type": "demo.Leaf", "trend": "grows", "first_bytes": 240, "last_bytes": 1200, "growth_bytes": 960,
-            "bytes_per_dump": 240, "steps_up": 4, "steps_down": 0, "bytes": [240, 240, 480, 720, 960, 1200],
+            "bytes_per_dump": 240, "objects_per_dump": 10, "bytes_per_hour": null, "objects_per_hour": null,
+            "hours_to_limit": null, "steps_up": 4, "steps_down": 0, "bytes": [240, 240, 480, 720, 960, 1200],
             "objects": [10, 10, 20, 30, 40, 50]
         })
     );

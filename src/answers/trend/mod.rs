@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
-pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, TrendTotal};
+pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_text};
 
 use super::diff_side::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
@@ -42,6 +42,8 @@ pub struct TrendOptions {
     pub wide: bool,
     /// Dumps are put in the order of the times that they have.
     pub by_time: bool,
+    /// Size of the heap that must not be reached: how long that takes is told.
+    pub until_bytes: Option<u64>,
     /// Number and direction of rows.
     pub limits: Limits,
     /// The most that the heap or some rows may grow by.
@@ -59,6 +61,7 @@ impl Default for TrendOptions {
             judges_growth: false,
             wide: false,
             by_time: false,
+            until_bytes: None,
             limits: Limits::default(),
             growth_limits: Vec::new(),
         }
@@ -79,6 +82,7 @@ impl TrendOptions {
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
             line.option("--min-growth", Some(&self.min_growth.to_string()));
         }
+        line.option("--until", self.until_bytes.map(|bytes| bytes.to_string()).as_deref());
         line.repeated_option("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
         self.scope.add_to(&mut line);
         self.limits.add_to(&mut line);
@@ -220,6 +224,7 @@ impl TrendBuilder {
             total_values: dumps.iter().filter_map(total_of).collect(),
             places: read.clone(),
             times,
+            until_bytes: options.until_bytes,
             total: None,
             rows: TrendRows::new(options.by, Vec::new(), 0),
             is_in_order,
@@ -228,7 +233,7 @@ impl TrendBuilder {
             growing: Vec::new(),
             dumps,
         };
-        trend.total = Some(TrendTotal { bytes_per_hour: trend.per_hour(&trend.total_values), row: trend.total() });
+        trend.total = Some(trend.total());
         // Of a row: objects and bytes in the dumps that were read.
         let figures = |row: usize| -> Vec<(u64, u64)> {
             let mut figures = vec![(0, 0); trend.dumps.len()];

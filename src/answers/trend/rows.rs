@@ -48,7 +48,7 @@ pub struct DumpsTrend {
     /// Kind of the rows.
     pub by: &'static str,
     /// The whole heap, or all that is asked for.
-    pub total: Option<TrendTotal>,
+    pub total: Option<TrendRow>,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: TrendRows,
@@ -72,6 +72,9 @@ pub struct DumpsTrend {
     /// In hours, where all dumps have them in their order.
     #[serde(skip)]
     pub(super) times: Option<Vec<f64>>,
+    /// What the heap must not reach, in bytes.
+    #[serde(skip)]
+    pub(super) until_bytes: Option<u64>,
     /// Rows that never shrink, all, and flat ones.
     #[serde(skip)]
     pub(super) growing_all_flat_counts: [usize; 3],
@@ -81,16 +84,6 @@ pub struct DumpsTrend {
     /// A sentence for each row that grows, shown or not.
     #[serde(skip)]
     pub growing: Vec<String>,
-}
-
-/// The course of the whole heap.
-#[derive(Debug, Serialize)]
-#[non_exhaustive]
-pub struct TrendTotal {
-    #[serde(flatten)]
-    pub(super) row: TrendRow,
-    /// The median slope by time, where all dumps have one.
-    pub bytes_per_hour: Option<i64>,
 }
 
 /// The rows of a trend.
@@ -119,6 +112,14 @@ pub struct TrendRow {
     pub growth_bytes: i64,
     /// The median slope.
     pub bytes_per_dump: i64,
+    /// The same of objects.
+    pub objects_per_dump: i64,
+    /// The median slope by time, where all dumps have one.
+    pub bytes_per_hour: Option<i64>,
+    /// The same of objects.
+    pub objects_per_hour: Option<i64>,
+    /// Time until the heap is as large as it must not be, at this slope alone.
+    pub hours_to_limit: Option<f64>,
     /// Steps at which it grew.
     pub steps_up: usize,
     /// Steps at which it shrank.
@@ -189,6 +190,10 @@ impl DumpsTrend {
             last_bytes,
             growth_bytes: delta(first_bytes, last_bytes),
             bytes_per_dump: 0,
+            objects_per_dump: 0,
+            bytes_per_hour: None,
+            objects_per_hour: None,
+            hours_to_limit: None,
             steps_up,
             steps_down,
             bytes: Vec::new(),
@@ -201,17 +206,29 @@ impl DumpsTrend {
     pub(super) fn total(&self) -> TrendRow {
         let whole: Vec<(u64, u64)> = self.total_values.iter().map(|&bytes| (1, bytes)).collect();
         let name = KeyedValue { key: "", value: String::new() };
-        TrendRow {
-            name,
-            bytes_per_dump: self.slope(&self.total_values),
-            ..self.row_without_slope(String::new(), &whole)
-        }
+        let objects = self.places.iter().map(|&place| self.dumps[place].objects.unwrap_or(0)).collect::<Vec<_>>();
+        self.with_slopes(TrendRow { name, ..self.row_without_slope(String::new(), &whole) }, &objects, &self.total_values)
+    }
+
+    /// O(dumps x dumps).
+    fn with_slopes(&self, mut row: TrendRow, objects: &[u64], bytes: &[u64]) -> TrendRow {
+        (row.objects_per_dump, row.bytes_per_dump) = (self.slope(objects), self.slope(bytes));
+        (row.objects_per_hour, row.bytes_per_hour) = (self.per_hour(objects), self.per_hour(bytes));
+        row.hours_to_limit = row.bytes_per_hour.and_then(|slope| self.steps_to_limit(slope));
+        row
+    }
+
+    /// Steps of so many bytes until the heap is as large as it must not be, to hundredths; `None` where it never is.
+    fn steps_to_limit(&self, bytes_a_step: i64) -> Option<f64> {
+        let left = self.until_bytes?.saturating_sub(self.total_values.last().copied()?);
+        (bytes_a_step > 0).then(|| (left as f64 / bytes_a_step as f64 * 100.0).round() / 100.0)
     }
 
     /// A row with all that is shown. O(dumps x dumps) for the slope.
     pub(super) fn row(&self, mut row: TrendRow, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
-        row.bytes_per_dump = if row.trend == Trend::Flat { 0 } else { self.slope(&values) };
+        let objects: Vec<u64> = figures.iter().map(|&(objects, _)| objects).collect();
+        row = self.with_slopes(row, &objects, &values);
         row.bytes = vec![None; self.dumps.len()];
         row.objects = vec![None; self.dumps.len()];
         for (&place, &(count, size)) in self.places.iter().zip(figures) {
@@ -240,6 +257,48 @@ impl DumpsTrend {
 
     pub(super) fn per_hour(&self, values: &[u64]) -> Option<i64> {
         self.times.as_ref().map(|times| median_slope(times, values).round() as i64)
+    }
+
+    /// The time by which slopes are shown: of dumps of less than two hours the minute, and how many are in an hour; `None` where
+    /// the dumps have no times.
+    pub fn slope_time(&self) -> Option<(&'static str, i64)> {
+        let times = self.times.as_ref()?;
+        let hours = times.last()? - times.first()?;
+        if hours <= 0.0 { None } else { Some(if hours < 2.0 { ("minute", 60) } else { ("hour", 1) }) }
+    }
+
+    /// Of each dump that was read where it stands in a chart: hours since the first, or where they have no times its place.
+    pub fn chart_places(&self) -> Vec<f64> {
+        match self.times.as_ref().filter(|_| self.slope_time().is_some()) {
+            Some(times) => times.iter().map(|time| time - times.first().unwrap_or(&0.0)).collect(),
+            None => (0..self.read_count()).map(|place| place as f64).collect(),
+        }
+    }
+
+    /// How fast the whole grows, and when it is as large as it must not be, where that is asked for: sizes by `bytes`.
+    pub fn pace_sentence(&self, bytes: impl Fn(u64) -> String) -> Option<String> {
+        let (limit, last, total) = (self.until_bytes?, self.total_values.last().copied()?, self.total.as_ref()?);
+        let limit_text = bytes(limit);
+        let (slope, time, steps) = match (self.slope_time(), total.bytes_per_hour) {
+            (Some((time, in_hour)), Some(slope)) => (slope / in_hour, time, total.hours_to_limit.map(hours_text)),
+            _ => {
+                let steps = self.steps_to_limit(total.bytes_per_dump);
+                (total.bytes_per_dump, "dump", steps.map(|steps| count_of(steps.ceil() as u64, "dumps")))
+            }
+        };
+        Some(match steps {
+            _ if last >= limit => format!("{} has {}: {limit_text} are reached", self.total_noun, bytes(last)),
+            Some(steps) => {
+                let slope = bytes(slope.unsigned_abs());
+                format!("{} grows by {slope} a {time}: {limit_text} are reached in about {steps}", self.total_noun)
+            }
+            None => format!("{} does not grow: {limit_text} are not reached", self.total_noun),
+        })
+    }
+
+    /// Is there a size that must not be reached?
+    pub fn has_limit(&self) -> bool {
+        self.until_bytes.is_some()
     }
 
     /// The name of each dump without the folder that all are in. O(dumps).
@@ -282,6 +341,16 @@ impl DumpsTrend {
         (!self.is_in_order).then(|| {
             "note: the dumps are not in the order in which they were taken; --sort-by-time puts them so".to_string()
         })
+    }
+}
+
+/// `40 s`, `20 min`, `9.5 h`, `12 days`.
+pub fn hours_text(hours: f64) -> String {
+    match hours {
+        ..0.05 => format!("{:.0} s", hours * 3600.0),
+        ..2.0 => format!("{:.0} min", hours * 60.0),
+        ..48.0 => format!("{hours:.1} h"),
+        _ => format!("{:.0} days", hours / 24.0),
     }
 }
 
@@ -331,7 +400,7 @@ impl TrendLimit {
         bytes_of: impl Fn(usize) -> B,
     ) -> Option<OverLimit> {
         let (what, values) = match &self.rows {
-            None => (trend.total_noun.to_string(), trend.total_values.clone()),
+            None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
                 let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
                 if !rows.iter().any(|(row, _)| is_one(row)) {

@@ -1,4 +1,4 @@
-//! `heapdump collect`: a heap dump of a live process.
+//! `heapdump collect`: a heap dump or a class histogram of a live process, once or many times.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek, Write};
@@ -16,8 +16,8 @@ use crate::cli::args::options::{OutputArgs, word_parser};
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target;
 use crate::collect::{
-    CollectOptions, CollectPlan, CollectSupervisor, Collected, TargetRuntime, collect, default_file_name,
-    list_processes, list_targets,
+    CollectOptions, CollectPlan, CollectSupervisor, Collected, Condition, SeriesEnd, SeriesObserver, SeriesOptions,
+    TargetRuntime, collect, collect_series, default_file_name, list_processes, list_targets,
 };
 use crate::files::{AtExit, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
@@ -36,7 +36,10 @@ use crate::units::{parse_duration, parse_size};
 /// Example: heapdump collect 4711 -o app.hprof && heapdump leaks app.hprof
 ///
 /// Example: heapdump collect 4711 --redact -o shared.hprof.gz
+///
+/// Example: heapdump collect 4711 --histogram --every 60s --when 'memory > 75%' -o watched
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("series").args(["every", "when"]).multiple(true).conflicts_with_all(["url", "list", "redact"]))]
 pub(crate) struct Args {
     /// The process
     #[arg(required_unless_present_any = ["url", "list"])]
@@ -44,7 +47,7 @@ pub(crate) struct Args {
     /// List what can be dumped on this machine, or behind --url
     #[arg(long, conflicts_with_all = ["pid", "output"])]
     list: bool,
-    /// Where to write; - for standard output, a name in .gz is compressed [default: heap-PID-TIME]
+    /// Where to write; - for standard output, a name in .gz is compressed; of a series a folder [default: heap-PID-TIME]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace FILE
@@ -53,6 +56,31 @@ pub(crate) struct Args {
     /// What runs in the process, where it is not found out
     #[arg(long, value_parser = word_parser(TargetRuntime::RUNTIME_NAMES), value_name = "NAME", hide_short_help = true)]
     runtime: Option<TargetRuntime>,
+    /// Objects and bytes by class in place of a dump: a shorter stop, and no content (Java) [default output: -]
+    #[arg(long, conflicts_with_all = ["list", "redact", "url"])]
+    histogram: bool,
+    /// One after another, from one to the next so long (60s, 10min, 1h)
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    every: Option<Duration>,
+    /// A dump when it holds: 'memory > 75%', 'heap > 3GiB', 'growth > 10MiB/min for 5min', 'gc-time > 20% for 1min', joined
+    /// by or
+    #[arg(long, value_name = "CONDITION")]
+    when: Option<Condition>,
+    /// End a series after N; with --when after N dumps [default of --when: 1]
+    #[arg(long, value_name = "N", requires = "series", value_parser = clap::value_parser!(u32).range(1..))]
+    times: Option<u32>,
+    /// End a series after this time
+    #[arg(long = "for", value_name = "DURATION", requires = "series", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Of a series the newest N dumps stay; histograms all do
+    #[arg(long, value_name = "N", requires = "series", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Free disk that a series leaves alone [default: a tenth of all]
+    #[arg(long, value_name = "SIZE", requires = "series", value_parser = parse_size, hide_short_help = true)]
+    min_free: Option<u64>,
+    /// From one dump of --when to the next
+    #[arg(long, value_name = "DURATION", requires = "when", value_parser = parse_duration, default_value = "10min", hide_short_help = true)]
+    at_least_apart: Duration,
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
     all: bool,
@@ -96,18 +124,29 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
         return print_list(args, session);
     }
-    let to_output = args.output.as_ref().is_some_and(|output| output.as_os_str() == "-");
-    match args.form.format {
-        Format::Json if to_output => bail!("-o -: standard output cannot take the dump and -f json"),
-        Format::Table | Format::Json => {}
-        _ => bail!("-f: of a dump there is json alone"),
+    let to_output = match &args.output {
+        Some(output) => output.as_os_str() == "-",
+        None => args.histogram,
+    };
+    let is_series = args.every.is_some() || args.when.is_some();
+    match (args.form.format, is_series) {
+        (Format::Table, _) => {}
+        (Format::Json, false) | (Format::JsonLines, true) if to_output => {
+            bail!("-o -: standard output cannot take the dump and -f")
+        }
+        (Format::Json, false) | (Format::JsonLines, true) => {}
+        (_, false) => bail!("-f: of a dump there is json alone"),
+        (_, true) => bail!("-f: of a series there is jsonl alone"),
     }
-    if to_output && io::stdout().is_terminal() {
+    if is_series {
+        return run_series(args, to_output, session);
+    }
+    if to_output && !args.histogram && io::stdout().is_terminal() {
         bail!("-o -: a dump is nothing for a terminal to show");
     }
     let collected = match args.redact {
         true => collect_redacted(args, session)?,
-        false => collect(&args.options(), &mut CollectListener { session, args }),
+        false => collect(&args.options(), &mut CollectListener::new(session, args)),
     };
     // What the end by a signal has broken off is no answer.
     crate::files::wait_if_signalled();
@@ -117,6 +156,51 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let is_quiet = args.quiet && collected.refusal.is_none();
     collected.lines().iter().filter(|_| !is_quiet).for_each(|line| session.print_sentence(line));
     Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Answered })
+}
+
+fn run_series(args: &Args, to_output: bool, session: &Session) -> Result<CommandOutcome> {
+    const LEAST_INTERVAL: Duration = Duration::from_secs(1);
+    if args.every.is_some_and(|every| every < LEAST_INTERVAL) {
+        bail!("--every: 1s or more");
+    }
+    let has_dumps = !args.histogram || args.every.is_some() && args.when.is_some();
+    if args.every.is_some() && args.when.is_some() && !args.histogram {
+        bail!(
+            "--every and --when together are of --histogram: histograms at intervals, a dump when the condition holds"
+        );
+    }
+    if to_output && has_dumps || args.output.is_none() && !to_output {
+        bail!("where to? -o FOLDER");
+    }
+    let options = match to_output {
+        true => args.options(),
+        false => CollectOptions { folder: args.output.clone(), output: None, ..args.options() },
+    };
+    let series = SeriesOptions {
+        every: args.every,
+        times: args.times.or(args.when.as_ref().map(|_| 1)).map(|times| times as usize),
+        duration: args.duration,
+        kept_dumps: args.keep.map(|kept| kept as usize),
+        min_free_bytes: args.min_free,
+        condition: args.when.clone(),
+        at_least_apart: args.at_least_apart,
+    };
+    let ended = collect_series(
+        &options,
+        &series,
+        &mut CollectListener { is_series: true, ..CollectListener::new(session, args) },
+    );
+    crate::files::wait_if_signalled();
+    let is_refused = matches!(ended.end, SeriesEnd::Refused(_));
+    if is_refused || !args.quiet {
+        session.print_sentence(&ended.sentence());
+    }
+    let has_never_held = args.when.is_some() && ended.called_for == 0 && matches!(ended.end, SeriesEnd::Complete);
+    Ok(match is_refused || ended.failed > 0 {
+        true => CommandOutcome::Failed,
+        false if has_never_held => CommandOutcome::NegativeAnswer,
+        false => CommandOutcome::Answered,
+    })
 }
 
 /// Lets the dump be written into a file without a name, which is gone however the program ends, and makes the copy of it.
@@ -136,10 +220,10 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
     let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
-    let mut collected = collect(&options, &mut CollectListener { session, args });
+    let mut collected = collect(&options, &mut CollectListener::new(session, args));
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
-        let output = output.unwrap_or_else(|| default_file_name(args.pid, runtime));
+        let output = output.unwrap_or_else(|| default_file_name(&args.options(), runtime));
         let target = find_target(&[], Some(&output))?;
         let options = RedactOptions { keep: KeptFields::known(), ..RedactOptions::default() };
         let dump = DumpFile::of_file(dump, Arc::new(NoObserver));
@@ -171,15 +255,44 @@ fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {
 struct CollectListener<'a> {
     session: &'a Session,
     args: &'a Args,
+    is_series: bool,
+    /// Of a series what is done is said once, and asked once.
+    is_approved: bool,
+}
+
+impl<'a> CollectListener<'a> {
+    fn new(session: &'a Session, args: &'a Args) -> Self {
+        CollectListener { session, args, is_series: false, is_approved: false }
+    }
+}
+
+impl SeriesObserver for CollectListener<'_> {
+    fn collected(&mut self, collected: &Collected) {
+        let is_quiet = self.args.quiet && collected.refusal.is_none();
+        let lines = collected.lines().into_iter().filter(|_| !is_quiet);
+        lines.for_each(|line| self.session.print_sentence(&format!("{} {line}", collected.taken_at)));
+        if self.args.form.format == Format::JsonLines {
+            // Nobody may read it any more; the files are what is wanted.
+            let _ = self.session.print_answer(collected, &self.args.form);
+        }
+    }
+
+    fn condition_holds(&mut self, sentence: &str) {
+        self.session.print_sentence(sentence);
+    }
 }
 
 impl CollectSupervisor for CollectListener<'_> {
     fn approve(&mut self, plan: &CollectPlan) -> bool {
+        if self.is_series && std::mem::replace(&mut self.is_approved, true) {
+            return true;
+        }
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);
         }
         let asks = plan.is_long() && !self.args.yes && io::stderr().is_terminal() && io::stdin().is_terminal();
-        !asks || is_confirmed()
+        self.is_approved = !asks || is_confirmed();
+        self.is_approved
     }
 
     fn progress(&mut self, text: &str) {
@@ -205,8 +318,10 @@ impl Args {
             pid: self.pid,
             url: self.url.clone(),
             target: self.target.clone(),
+            histogram: self.histogram,
             open_inspector: self.open_inspector,
             output: self.output.clone(),
+            folder: None,
             replace_existing: self.force,
             runtime: self.runtime,
             include_unreachable: self.all,

@@ -1,33 +1,43 @@
 //! `heapdump report`: one page that a team can look at.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use anyhow::{Error, Result, bail};
 
+use super::trend::ask_trend;
+use crate::answers::TrendOptions;
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns};
 use crate::cli::terminal::ask_dump::{AskedDump, ask, ask_together};
 use crate::cli::terminal::load::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target, write_output};
-use crate::page::{PageError, PageOptions, write_page};
+use crate::page::{PageError, PageOptions, write_page, write_series_page};
 use crate::report::parse_size;
 
 /// One page that a team can look at
 ///
 /// Leak suspects and what keeps them alive, a map of the heap, types, the biggest objects: one HTML file that needs no
-/// network and no program but a browser. With OLD what grew comes first.
+/// network and no program but a browser. With OLD what grew comes first. With --series a chart of what grows over many dumps.
 ///
 /// Example: heapdump report dump.txt -o report.html
 ///
 /// Example: heapdump report monday.gcdump friday.gcdump -o week.html
+///
+/// Example: heapdump report --series watched --until 3GiB -o growth.html
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "heapdump report [OPTIONS] -o PAGE [OLD] FILE")]
 pub(crate) struct Args {
     /// The dump, after the one it is compared with; - for standard input
     #[arg(value_names = ["OLD", "FILE"], num_args = 0..=2)]
     files: Vec<PathBuf>,
+    /// What grows over many dumps, folders of them, or logs of class histograms, as `heapdump trend`: a chart of the fastest types
+    #[arg(long, value_name = "DUMP", num_args = 1.., conflicts_with_all = ["files", "no_values", "threshold", "library", "max_bytes", "domain"])]
+    series: Vec<PathBuf>,
+    /// With --series: how long until the heap has so much
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "series")]
+    until: Option<u64>,
     /// Where to write the page; - for standard output
     #[arg(short, long, value_name = "PAGE")]
     output: Option<PathBuf>,
@@ -51,6 +61,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
+    if !args.series.is_empty() {
+        return write_series(args, output, session);
+    }
     let options = args.options()?;
     session.hides_values.store(args.no_values, Ordering::Relaxed);
     // The page is made before anything is written.
@@ -80,6 +93,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let file = args.files.first().map(PathBuf::as_path);
     let input = DumpInput::find(file)?;
     ask(session, file, &args.input, |asked| write_to(None, asked, std::slice::from_ref(&input)))
+}
+
+fn write_series(args: &Args, output: &Path, session: &Session) -> Result<CommandOutcome> {
+    let options = TrendOptions { until_bytes: args.until, ..TrendOptions::default() };
+    let (trend, failed, _) = ask_trend(session, &args.series, &args.input, options)?;
+    trend.order_note().iter().filter(|_| !args.input.read.quiet).for_each(|note| session.print_sentence(note));
+    let inputs = trend.dumps.iter().map(|dump| DumpInput::of(Path::new(&dump.file))).collect::<Vec<_>>();
+    let target = find_target(&inputs, Some(output))?;
+    let name = args.series.first().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
+    let mut page = Vec::new();
+    write_series_page(&trend, &name, &mut page)?;
+    write_output(&target, &page)?;
+    Ok(failed.unwrap_or(CommandOutcome::Answered))
 }
 
 /// The name on the page: without its folder, which is nobody else's matter.

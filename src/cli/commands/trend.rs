@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Error, Result};
+use anyhow::{Context, Error, Result};
 
 use crate::analysis::threshold::Threshold;
 use crate::answers::problems::problems_of;
-use crate::answers::{DiffBy, GroupBy, LeaksOptions, Limits, TrendBuilder, TrendLimit, TrendOptions, leaks_since};
+use crate::answers::trend::DumpsTrend;
+use crate::answers::{
+    DiffBy, GroupBy, LeaksOptions, Limits, ProblemRow, TrendBuilder, TrendLimit, TrendOptions, leaks_since,
+};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{CommonArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
+use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
 use crate::report::Format;
+use crate::units::{format_bytes, parse_size};
 
 /// What grew over many dumps: what never shrinks first
 ///
@@ -22,10 +26,12 @@ use crate::report::Format;
 ///
 /// Example: heapdump trend monday.hprof tuesday.hprof wednesday.hprof thursday.hprof
 ///
+/// Example: heapdump trend app.log --until 3GiB
+///
 /// Example: heapdump trend build-*.gcdump --retained --fail-over 100KiB/dump --fail-over '*Cache=1MiB'
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The dumps, the oldest first; or one log with several class histograms
+    /// The dumps, the oldest first; folders of them, by name; logs of class histograms
     #[arg(required = true, num_args = 1.., value_name = "DUMP")]
     files: Vec<PathBuf>,
     /// What to group by: package, module, loader, ... as in stats
@@ -46,6 +52,9 @@ pub(crate) struct Args {
     /// What explains the growth: the causes that leaks names between the first dump and the last
     #[arg(long, hide_short_help = true)]
     causes: bool,
+    /// How long until the heap has so much, at this pace: by the heap as a whole, and by each row alone
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    until: Option<u64>,
     /// A column for each dump, with its bytes
     #[arg(long, hide_short_help = true)]
     wide: bool,
@@ -70,24 +79,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let dumps = TrendBuilder::new(args.options()?);
     let input = &args.common.input;
-    let problems = Mutex::new(Vec::new());
-    let (_, failed) = ask_each(session, &args.files, false, input, |place, file| {
-        dumps.announce(file);
-        ask_input(session, place, Some(file), input, |asked| {
-            asked.warn();
-            let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
-            problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
-            let added = match asked.dump.content() {
-                Content::Histograms(all) if input.read.snapshot.is_none() => dumps.add_all(asked.dump, all, file),
-                _ => dumps.add(asked.dump),
-            };
-            added.map_err(|error| asked.explain(error))
-        })
-        .map(drop)
-    })?;
-    let mut answer = dumps.finish().map_err(|error| Error::msg(error.advice()))?;
+    let (mut answer, failed, problems) = ask_trend(session, &args.files, input, args.options()?)?;
     if args.causes {
         let read = answer.dumps.iter().filter(|dump| dump.format.is_some()).map(|dump| PathBuf::from(&dump.file));
         let read: Vec<PathBuf> = read.collect();
@@ -104,11 +97,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     session.print_answer(&answer, &args.common.output)?;
     let style = args.common.output.style();
     let has_causes = style.format == Format::Json || style.format == Format::Table && style.terminal;
-    answer.causes.iter().filter(|_| !has_causes).for_each(|cause| session.print_sentence(cause));
+    let pace = answer.pace_sentence(format_bytes);
+    pace.iter().chain(&answer.causes).filter(|_| !has_causes).for_each(|text| session.print_sentence(text));
     let growing = answer.growing.iter().filter(|_| args.grows);
     let over = answer.over_limits.iter().map(|over| over.sentence(input.read.strict));
     over.chain(growing.clone().cloned()).for_each(|text| session.print_sentence(&text));
-    let problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
     let is_over = answer.over_limits.iter().any(|over| over.is_over) || growing.count() > 0;
     if let Some(failed) = failed {
         return Ok(failed);
@@ -132,6 +125,53 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(args.scope.outcome_of_several(session, answer.matches_nothing(), input.read.quiet))
 }
 
+/// A trend, the end of the command if a dump could not be read, and of each one that was its problems.
+type AskedTrend = (DumpsTrend, Option<CommandOutcome>, Vec<(String, Vec<ProblemRow>)>);
+
+/// Asks the dumps of a series, of which a folder stands for its files, one after another.
+pub(super) fn ask_trend(
+    session: &Session,
+    files: &[PathBuf],
+    input: &InputArgs,
+    options: TrendOptions,
+) -> Result<AskedTrend> {
+    let dumps = TrendBuilder::new(options);
+    let problems = Mutex::new(Vec::new());
+    let (_, failed) = ask_each(session, &with_folders_opened(files)?, false, input, |place, file| {
+        dumps.announce(file);
+        ask_input(session, place, Some(file), input, |asked| {
+            asked.warn();
+            let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
+            problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
+            let added = match asked.dump.content() {
+                Content::Histograms(all) if input.read.snapshot.is_none() => dumps.add_all(asked.dump, all, file),
+                _ => dumps.add(asked.dump),
+            };
+            added.map_err(|error| asked.explain(error))
+        })
+        .map(drop)
+    })?;
+    let answer = dumps.finish().map_err(|error| Error::msg(error.advice()))?;
+    Ok((answer, failed, problems.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// The files of each folder in its place, by name, without those that are hidden.
+fn with_folders_opened(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for file in files {
+        if !file.is_dir() {
+            found.push(file.clone());
+            continue;
+        }
+        let entries = file.read_dir().with_context(|| file.display().to_string())?.flatten();
+        let entries = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+        let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        inside.sort();
+        found.extend(inside);
+    }
+    Ok(found)
+}
+
 impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<TrendOptions> {
@@ -144,6 +184,7 @@ impl Args {
             min_growth: self.min_growth,
             judges_growth: self.grows,
             by_time: self.sort_by_time,
+            until_bytes: self.until,
             wide: self.wide,
             limits: Limits { rows: self.limit.limit_here(&self.common.output), reverse: false },
             growth_limits: self.fail_over.clone(),

@@ -9,10 +9,22 @@ const COMMAND_CHARS: usize = 200;
 impl Present for Collected {
     const COMMAND: &'static str = "collect";
 
-    /// For no form: of a dump there is JSON alone.
+    /// One of a series, a line each.
     fn table(&self, _: &Style) -> Table<'_> {
-        let columns = vec![Column::text("file", "File")];
-        Table { columns, row_count: 0, rows_hidden: 0, row: Box::new(|_| vec![Cell::Missing]) }
+        let text = |text: Option<&str>| text.map_or(Cell::Missing, |text| Cell::text(text.to_string()));
+        Columns::new()
+            .add(Column::word("taken_at", "Time"), |row: &mut &Collected| row.taken_at.clone())
+            .add(Column::word("format", "Format"), move |row| text(row.format))
+            .add(Column::bytes("bytes", "Bytes"), |row| row.bytes)
+            .add(Column::bytes("target_rss_before", "Memory"), |row| row.target_rss_before)
+            .add(Column::word("pause_ms", "Pause"), |row| {
+                row.pause_ms.map_or(Cell::Missing, |pause| Cell::JsonLiteral(format!("{pause}")))
+            })
+            .add(Column::word("refusal", "Refusal"), move |row| {
+                text(row.refusal.as_ref().map(|refusal| refusal.code.to_string()).as_deref())
+            })
+            .add(Column::text("file", "File"), move |row| text(row.file.as_deref()))
+            .table(1, 0, |_| self)
     }
 }
 

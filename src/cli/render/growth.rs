@@ -3,7 +3,7 @@
 use super::rows::{hideable_column, type_words_if};
 use crate::answers::diff::{DiffColumn, DiffRow, DiffValue, Measure, PERCENT, percent_words};
 use crate::answers::figure::PATH;
-use crate::answers::trend::{DumpsTrend, TrendRow};
+use crate::answers::trend::{DumpsTrend, TrendRow, hours_text};
 use crate::answers::{Diff, DiffBy};
 use crate::names::shorten_middle;
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, Unit, escape_controls};
@@ -83,6 +83,9 @@ impl Present for DumpsTrend {
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
+        if let Some(pace) = self.pace_sentence(|bytes| style.bytes(bytes)) {
+            page.paragraph(pace);
+        }
         page.line("");
         let (names, last) = (self.short_names(), self.dumps.len().saturating_sub(1));
         // The first dump and the last stay longest, those in the middle go first.
@@ -101,13 +104,32 @@ impl DumpsTrend {
     fn columns<'t>(&'t self, style: &Style, is_text: bool, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
         let trend = || Column::word("trend", "Trend");
         let has_ends = !is_text || !self.is_wide;
+        let time = self.slope_time();
+        let (word, in_hour) = time.filter(|_| is_text).unwrap_or(("hour", 1));
+        let titled = |column: Column, title: String| Column { title: title.into(), ..column };
+        let by_time = move |slope: Option<i64>| slope.map_or(Cell::Missing, |slope| Cell::Signed(slope / in_hour));
         let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").hide_priority(3);
         let columns = Columns::new()
             .add_if(is_text, trend(), |row: &mut TrendRowRef<'_>| row.trend.name())
             .add_if(has_ends, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
             .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
             .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
-            .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
+            .add_if(!is_text || time.is_none(), Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
+            .add_if(time.is_some(), titled(Column::bytes("bytes_per_hour", ""), format!("Per {word}")), move |row| {
+                by_time(row.bytes_per_hour)
+            })
+            .add_if(
+                time.is_some(),
+                titled(Column::count("objects_per_hour", ""), format!("Objects/{word}")).hide_priority(5),
+                move |row| by_time(row.objects_per_hour),
+            )
+            .add_if(self.has_limit(), Column::word("hours_to_limit", "Reached in"), move |row| {
+                match row.hours_to_limit {
+                    Some(hours) if is_text => Cell::text(hours_text(hours)),
+                    Some(hours) => Cell::JsonLiteral(format!("{hours}")),
+                    None => Cell::Missing,
+                }
+            })
             .add(steps, move |row| if is_text { Cell::text(row.steps_up_text()) } else { row.steps_up.into() })
             .add_if(!is_text, trend(), |row| row.trend.name())
             .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| {

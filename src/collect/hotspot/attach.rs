@@ -30,7 +30,7 @@ use crate::collect::refusal::{Refusal, RefusalCode};
 /// For a JVM to open its socket after a signal has ended this program.
 const SOCKET_OPEN_GRACE: Duration = Duration::from_secs(5);
 /// A reply is some lines.
-const MAX_REPLY_BYTES: usize = 64 << 10;
+pub(super) const MAX_REPLY_BYTES: usize = 64 << 10;
 
 /// Connects to the JVM's socket, which it is asked to open where it has none. Error: `signal-not-caught`,
 /// `diagnostics-disabled`, `socket-missing`, `timeout`, and what the system says.
@@ -233,14 +233,14 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Reads what is there. Returns true at the end; a JVM that ends closes too.
-    pub(super) fn read(&mut self, mut stream: &UnixStream) -> io::Result<bool> {
+    /// Reads what is there, and keeps `most` bytes or a few more. Returns true at the end; a JVM that ends closes too.
+    pub(super) fn read(&mut self, mut stream: &UnixStream, most: usize) -> io::Result<bool> {
         let mut chunk = [0u8; 4096];
         loop {
             match stream.read(&mut chunk) {
                 Ok(0) => return Ok(true),
                 // The rest cannot matter.
-                Ok(_) if self.bytes.len() >= MAX_REPLY_BYTES => {}
+                Ok(_) if self.bytes.len() >= most => {}
                 Ok(count) => self.bytes.extend(&chunk[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -256,6 +256,10 @@ impl Reply {
 
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The number and the text. Error: `protocol`, when it is no reply.

@@ -4,6 +4,7 @@
 //! reader dies stops at once and goes on. Java 8 knows no way to write into a FIFO: it writes a file in such a folder.
 
 mod attach;
+mod histogram;
 mod hprof_check;
 mod perfdata;
 mod transfer;
@@ -23,6 +24,7 @@ use super::request::{DumpRequest, Dumped};
 use super::{CollectPlan, Collected};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
+use histogram::ask_for_histogram;
 pub(super) use perfdata::PerfData;
 use transfer::{DumpAnswer, DumpChannel, FIRST_VERSION_WITH_SEGMENTS, RequestOptions, Transfer};
 
@@ -32,6 +34,8 @@ const FIRST_VERSION_WITH_OVERWRITE: u32 = 9;
 const DUMP_SIZE_PERCENT_OF_HEAP: u64 = 140;
 /// The pause for a GiB of heap: measured 0.17 to 0.38 s for 46 MB on a loaded machine.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
+/// The same of a histogram, which collects garbage and counts: measured 0.5 s for 240 MiB of small objects on a loaded machine.
+const HISTOGRAM_PAUSE_PER_GIB: Duration = Duration::from_secs(2);
 
 pub(super) fn dump(
     process: &Process,
@@ -50,8 +54,14 @@ pub(super) fn dump(
     }
     let rss = process.rss_bytes();
     let heap = data.and_then(PerfData::heap_bytes).map_or(rss, |heap| heap.min(rss));
-    let expected = heap / 100 * DUMP_SIZE_PERCENT_OF_HEAP;
-    request.announce(plan(process, data, rss, heap, request.check_space(expected)))?;
+    let is_histogram = options.histogram;
+    let expected = if is_histogram { 0 } else { heap / 100 * DUMP_SIZE_PERCENT_OF_HEAP };
+    let (pause, work) = match is_histogram {
+        true => (HISTOGRAM_PAUSE_PER_GIB, "its objects are counted"),
+        false => (PAUSE_PER_GIB, "the heap is written"),
+    };
+    let pause = CollectPlan::rounded_pause(pause.mul_f64(heap as f64 / f64::from(1 << 30)));
+    request.announce(plan(process, data, work, pause, request.check_space(expected)))?;
     let attach =
         || attach_as_owner(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
     let mut way = if major.is_some_and(|major| major < FIRST_VERSION_WITH_OVERWRITE) {
@@ -60,6 +70,14 @@ pub(super) fn dump(
         DumpChannel::Fifo
     };
     let DumpRequest { mut file, observer, .. } = request;
+    if is_histogram {
+        let stream = attach()?;
+        let mut watch = ProcessWatch::new(Some(process), options.timeout, observer);
+        let (text, pause) = ask_for_histogram(process, &stream, &mut watch, options.include_unreachable)?;
+        collected.note_figures(&watch, Some(pause));
+        file.write(format!("{}\n{text}\n", collected.taken_at).as_bytes())?;
+        return Ok((file, None));
+    }
     loop {
         let stream = attach()?;
         let watch = ProcessWatch::new(Some(process), options.timeout, &mut *observer);
@@ -102,16 +120,14 @@ fn java_version_by_path(process: &Process) -> Option<u32> {
     JAVA_8_LIBRARY_FOLDERS.iter().any(|folder| library.contains(folder)).then_some(8)
 }
 
-fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: Option<Refusal>) -> CollectPlan {
+fn plan(process: &Process, data: Option<&PerfData>, work: &str, pause: Duration, risk: Option<Refusal>) -> CollectPlan {
     let version = data.and_then(PerfData::version).map_or(String::new(), |version| format!(" {version}"));
     let command = data.and_then(PerfData::command).unwrap_or(&process.name);
     let name = command.split_whitespace().next().unwrap_or_default();
-    let gib = heap as f64 / f64::from(1 << 30);
-    let pause = CollectPlan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
-        "Java{version}, process {} ({name}), {}: all its threads stop while the heap is written: about {}",
+        "Java{version}, process {} ({name}), {}: all its threads stop while {work}: about {}",
         process.pid,
-        format_bytes(rss),
+        format_bytes(process.rss_bytes()),
         format_seconds(pause),
     );
     CollectPlan { text, pause, risk }
@@ -146,7 +162,14 @@ fn attach_as_owner(
 /// Reads counters of a JVM, a reply of its attach socket, and the records of a dump, for fuzzing.
 pub fn read_answer(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
-        let _ = (data.version(), data.java_version(), data.command(), data.heap_bytes(), data.is_attach_disabled());
+        let _ = (
+            data.version(),
+            data.java_version(),
+            data.command(),
+            data.heap_bytes(),
+            data.is_attach_disabled(),
+            data.gc_time(),
+        );
     }
     if let Ok((_, text)) = attach::Reply::of(bytes).parse(0) {
         let _ = attach::parse_dump_report(&text);

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::time::Duration;
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
@@ -29,6 +30,8 @@ const COMMAND_COUNTER: &str = "sun.rt.javaCommand";
 const CAPABILITIES_COUNTER: &str = "sun.rt.jvmCapabilities";
 const FLAGS_COUNTER: &str = "java.rt.vmFlags";
 const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
+/// Ticks in a second, in which times are counted.
+const TICK_FREQUENCY: &str = "sun.os.hrt.frequency";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
 const TEXT_COUNTERS: [&str; 6] =
     [JAVA_VERSION, SPECIFICATION_VERSION, COMMAND_COUNTER, CAPABILITIES_COUNTER, FLAGS_COUNTER, ARGUMENTS_COUNTER];
@@ -38,6 +41,9 @@ pub(crate) struct PerfData {
     texts: HashMap<&'static str, String>,
     /// Bytes in use of the heap's parts.
     used_bytes: Vec<i64>,
+    /// In the collectors, since the start; none where no collector says so.
+    gc_ticks: Option<i64>,
+    ticks_per_second: i64,
 }
 
 impl PerfData {
@@ -85,9 +91,16 @@ impl PerfData {
             let name = text_at(entry, size(at + 4)?, MAX_NAME_BYTES)?;
             let data = size(at + 16)?;
             match (entry.get(12)?, vector) {
-                (b'J', 0) if is_used_bytes_counter(name) => {
+                (b'J', 0) => {
                     let raw: [u8; 8] = entry.get(data..data.checked_add(8)?)?.try_into().ok()?;
-                    found.used_bytes.push(if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) });
+                    let number = if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) };
+                    if is_used_bytes_counter(name) {
+                        found.used_bytes.push(number);
+                    } else if is_gc_time_counter(name) {
+                        found.gc_ticks = Some(found.gc_ticks.unwrap_or(0).saturating_add(number.max(0)));
+                    } else if name == TICK_FREQUENCY.as_bytes() {
+                        found.ticks_per_second = number;
+                    }
                 }
                 (b'B', 1..) => {
                     if let Some(name) = TEXT_COUNTERS.iter().find(|known| known.as_bytes() == name) {
@@ -138,6 +151,18 @@ impl PerfData {
         let bytes = used.fold(0u64, u64::saturating_add);
         (bytes > 0).then_some(bytes)
     }
+
+    /// Time in collections since the start, those of all collectors.
+    pub(crate) fn gc_time(&self) -> Option<Duration> {
+        let seconds = self.gc_ticks? as f64 / self.ticks_per_second as f64;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+}
+
+/// `sun.gc.collector.0.time`
+fn is_gc_time_counter(name: &[u8]) -> bool {
+    let number = name.strip_prefix(b"sun.gc.collector.").and_then(|name| name.strip_suffix(b".time"));
+    number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
 }
 
 /// `sun.gc.generation.0.space.2.used`
@@ -189,13 +214,17 @@ mod tests {
         bytes
     }
 
-    const ENTRIES: [(&str, Result<i64, &str>); 6] = [
+    const ENTRIES: [(&str, Result<i64, &str>); 10] = [
         ("java.property.java.version", Err("1.8.0_402")),
         ("java.property.java.vm.specification.version", Err("1.8")),
         ("sun.gc.generation.0.space.0.used", Ok(1000)),
         ("sun.gc.generation.1.space.0.used", Ok(30)),
         ("sun.gc.generation.1.space.0.capacity", Ok(7777)),
         ("sun.rt.jvmCapabilities", Err("0000")),
+        ("sun.gc.collector.0.time", Ok(5_000_000)),
+        ("sun.gc.collector.1.time", Ok(2_000_000)),
+        ("sun.gc.collector.1.lastEntryTime", Ok(9_000_000)),
+        ("sun.os.hrt.frequency", Ok(1_000_000)),
     ];
 
     #[test]
@@ -207,6 +236,7 @@ mod tests {
                 (Some("1.8.0_402"), Some(8), Some(1030))
             );
             assert!(data.is_attach_disabled() && data.command().is_none());
+            assert_eq!(data.gc_time(), Some(Duration::from_secs(7)));
         }
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").heap_bytes(), None);

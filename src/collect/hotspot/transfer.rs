@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::attach::{
-    DumpReport, MEMORY_FOLDER, Reply, candidate_folders, parse_dump_report, send_command, shared_folder,
+    DumpReport, MAX_REPLY_BYTES, MEMORY_FOLDER, Reply, candidate_folders, parse_dump_report, send_command,
+    shared_folder,
 };
 use super::hprof_check::HprofCheck;
 use crate::collect::background_writer::{BackgroundWriter, CHUNK_BYTES};
@@ -265,8 +266,10 @@ impl<'a> Transfer<'a> {
                 Err(error) => return Err(self.system_refusal("poll", error)),
             }
             drop(fds);
-            is_answered =
-                self.reply.read(&self.stream).map_err(|error| self.system_refusal("its attach socket", error))?;
+            is_answered = self
+                .reply
+                .read(&self.stream, MAX_REPLY_BYTES)
+                .map_err(|error| self.system_refusal("its attach socket", error))?;
             if is_answered && self.reply.is_empty() && self.watch.is_dying() {
                 return Err(Refusal::target_died(self.process.pid));
             }

@@ -85,7 +85,7 @@ impl<'k> FactScan<'k> {
     /// record of a damaged file may be taken for another, and its text for ids.
     fn find_name_texts(&mut self, is_damaged: bool) {
         let FactScan { facts, frames, frames_of_traces, field_names, used_classes, .. } = self;
-        facts.texts.sort();
+        facts.texts.sort_by_id();
         let HprofFacts { texts, name_text_ids: names, class_names, object_addresses: places, .. } = facts;
         let is_name = |id: u64| texts.get(id).is_some_and(reads_as_name);
         class_names
@@ -199,7 +199,7 @@ fn reads_as_name(text: &[u8]) -> bool {
 impl RecordVisitor for FactScan<'_> {
     fn begin_dump(&mut self) {
         self.end_array_digest();
-        self.facts.texts.sort();
+        self.facts.texts.sort_by_id();
         self.dump += 1;
         self.plans.clear();
         if self.facts.dumps.len() <= self.dump {

@@ -22,7 +22,7 @@ impl TextRecords {
     }
 
     /// Must be called before `get` sees what was added.
-    pub fn sort(&mut self) {
+    pub fn sort_by_id(&mut self) {
         if !self.is_sorted {
             // Stable: of equal ids the first stays first.
             self.spans_by_id.sort_by_key(|place| place.0);
@@ -143,7 +143,7 @@ mod tests {
         for (id, name) in [(5, "five"), (1, "one"), (5, "again"), (9, "")] {
             texts.add(id, name.as_bytes());
         }
-        texts.sort();
+        texts.sort_by_id();
         assert_eq!([1, 5, 9, 7].map(|id| texts.get(id)), [Some(&b"one"[..]), Some(b"five"), Some(b""), None]);
     }
 }

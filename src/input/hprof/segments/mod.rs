@@ -309,7 +309,7 @@ impl SegmentReader {
 
     fn begin_segment(&mut self, head: RecordHead, start: u64) -> Result<(), ReadError> {
         self.segment_count += 1;
-        self.texts.sort();
+        self.texts.sort_by_id();
         if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
             // Microseconds wrap after 71 minutes.
             let (last, wraps) = self.last_micros;

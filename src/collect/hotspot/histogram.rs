@@ -1,0 +1,47 @@
+//! The class histogram of a JVM: objects and bytes by class, in its own words, over the attach socket. All threads stand still
+//! while it counts.
+
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::attach::{Reply, send_command};
+use crate::collect::process::Process;
+use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::process_watch::{Watch, wait_until_readable};
+
+/// A hundred thousand classes take some 10 MB. The text is read whole before it is written: an output that stalls must not
+/// let a JVM wait that counts while it sends.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// Asks for the histogram: of what is reachable, which takes a collection, or of all there is. Gives the text and the time to
+/// the reply. Error: `incomplete` without the line of totals, which is the last one; the JVM's own words.
+pub(super) fn ask_for_histogram(
+    process: &Process,
+    stream: &UnixStream,
+    watch: &mut Watch<'_>,
+    includes_unreachable: bool,
+) -> Result<(String, Duration), Refusal> {
+    let pid = process.pid;
+    let failed = |error| Refusal::system(&format!("process {pid}: its attach socket"), error);
+    let command = if includes_unreachable { "GC.class_histogram -all" } else { "GC.class_histogram" };
+    let asked = Instant::now();
+    send_command(stream, "jcmd", [command, ""]).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
+    let mut reply = Reply::default();
+    let mut known_bytes = 0;
+    while !reply.read(stream, MAX_TEXT_BYTES).map_err(failed)? {
+        watch.tick(reply.len() > known_bytes)?;
+        known_bytes = reply.len();
+        wait_until_readable(stream);
+    }
+    let took = asked.elapsed();
+    let or_target_died = |refusal| if watch.is_dying() { Refusal::target_died(pid) } else { refusal };
+    let (code, text) = reply.parse(pid).map_err(or_target_died)?;
+    let last = text.lines().next_back().unwrap_or("no reason given");
+    if code == 0 && last.starts_with("Total ") {
+        return Ok((text, took));
+    }
+    Err(or_target_died(match text.contains("#instances") {
+        true => Refusal::new(RefusalCode::Incomplete, format!("process {pid}: its histogram breaks off")),
+        false => Refusal::new(RefusalCode::RefusedByTarget, format!("process {pid} says: {last}")),
+    }))
+}
