@@ -72,7 +72,7 @@ fn run(
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
     let path = match (&options.folder, &options.output) {
-        (Some(folder), _) => folder.join(default_file_name(options, runtime)),
+        (Some(folder), _) => folder.join(file_name(options, runtime, "%Y%m%d-%H%M%S%.3f")),
         (None, Some(output)) => output.clone(),
         (None, None) if options.histogram => PathBuf::from("-"),
         (None, None) => default_file_name(options, runtime),
@@ -135,9 +135,14 @@ impl CollectOptions {
 
 /// The name of a dump that is given none: `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
 pub fn default_file_name(options: &CollectOptions, runtime: TargetRuntime) -> PathBuf {
+    file_name(options, runtime, "%Y%m%d-%H%M%S")
+}
+
+/// The same with the time in this form: of a series, with milliseconds, two may be of one second.
+fn file_name(options: &CollectOptions, runtime: TargetRuntime, form: &str) -> PathBuf {
     let (_, extension) = options.format(runtime);
     let pid = options.pid.map_or(String::new(), |pid| format!("{pid}-"));
-    let now = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%d-%H%M%S");
+    let now = DateTime::<Utc>::from(SystemTime::now()).format(form);
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))
 }
 
