@@ -207,7 +207,11 @@ impl DumpsTrend {
         let whole: Vec<(u64, u64)> = self.total_values.iter().map(|&bytes| (1, bytes)).collect();
         let name = KeyedValue { key: "", value: String::new() };
         let objects = self.places.iter().map(|&place| self.dumps[place].objects.unwrap_or(0)).collect::<Vec<_>>();
-        self.with_slopes(TrendRow { name, ..self.row_without_slope(String::new(), &whole) }, &objects, &self.total_values)
+        self.with_slopes(
+            TrendRow { name, ..self.row_without_slope(String::new(), &whole) },
+            &objects,
+            &self.total_values,
+        )
     }
 
     /// O(dumps x dumps).
@@ -400,7 +404,7 @@ impl TrendLimit {
         bytes_of: impl Fn(usize) -> B,
     ) -> Option<OverLimit> {
         let (what, values) = match &self.rows {
-            None => (trend.whole.to_string(), trend.total_values.clone()),
+            None => (trend.total_noun.to_string(), trend.total_values.clone()),
             Some(pattern) => {
                 let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
                 if !rows.iter().any(|(row, _)| is_one(row)) {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::attach::{Reply, send_command};
 use crate::collect::process::Process;
-use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::process_watch::{Watch, wait_until_readable};
+use crate::collect::refusal::{Refusal, RefusalCode};
 
 /// A hundred thousand classes take some 10 MB. The text is read whole before it is written: an output that stalls must not
 /// let a JVM wait that counts while it sends.
@@ -18,7 +18,7 @@ const MAX_TEXT_BYTES: usize = 64 << 20;
 pub(super) fn ask_for_histogram(
     process: &Process,
     stream: &UnixStream,
-    watch: &mut Watch<'_>,
+    watch: &mut ProcessWatch<'_>,
     includes_unreachable: bool,
 ) -> Result<(String, Duration), Refusal> {
     let pid = process.pid;
