@@ -68,7 +68,7 @@ pub(crate) use names_only::NamesOnly;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
-pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
+pub use options::{ProfileOptions, ReadOptions, Rules, SizeRadix, SnapshotChoice};
 #[cfg(feature = "cli")]
 pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use read::{Counted, Dump, Loaded, count_types, detect, empty_array_bytes, read};

@@ -78,10 +78,12 @@ fn every_order_is_a_figure_of_the_rows() {
     let stats = HistogramOptions { retained: Some(RetainedBy::Minimum), ..HistogramOptions::default() };
     let owners = HistogramOptions { group_by: GroupBy::Package, ..HistogramOptions::default() };
     let pair = format!("fixtures/xna_cf/pair_before.txt {GAME}");
-    let asked: [(String, Vec<Figure>); 14] = [
+    let functions = HistogramOptions { group_by: GroupBy::Function, ..HistogramOptions::default() };
+    let asked: [(String, Vec<Figure>); 16] = [
         (format!("breakdown {TRACE} --by type --depth 1"), BreakdownOptions::ORDERS.to_vec()),
         (format!("diff {pair} --retained"), DiffBy::default().orders(true, true)),
         (format!("diff {TRACE} --dump 1,2"), DiffBy::default().orders(false, false)),
+        (format!("diff {TRACE} --dump 1,2 --by function"), DiffBy::Groups(GroupBy::Function).orders(false, false)),
         (format!("dominators {GAME}"), DominatorTreeOptions::ORDERS.to_vec()),
         (format!("dominators {GAME} --by type"), vec![RETAINED, SHALLOW]),
         (format!("info {pair} {ZOO} {TRACE}"), InfoOfFiles::ORDERS.to_vec()),
@@ -89,6 +91,7 @@ fn every_order_is_a_figure_of_the_rows() {
         (format!("referrers --type List {GAME}"), ReferrersOptions::ORDERS.to_vec()),
         (format!("stats {GAME} --retained"), stats.orders(true, false)),
         (format!("stats {GAME} --by package"), owners.orders(true, false)),
+        (format!("stats {TRACE} --by function"), functions.orders(false, true)),
         (format!("stats {TRACE}"), HistogramOptions::default().orders(false, true)),
         (format!("strings {ZOO}"), StringsOptions::ORDERS.to_vec()),
         (format!("threads {ZOO}"), ThreadsOptions::ORDERS.to_vec()),

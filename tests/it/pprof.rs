@@ -1,4 +1,5 @@
 //! Profiles that mean harm: what a few bytes of them ask for is bounded. Profiles that are written: they are what was read.
+//! Functions, lines, files, modules and labels: their figures against samples counted by hand.
 
 use std::collections::BTreeMap;
 
@@ -122,4 +123,124 @@ fn exported_profiles_are_read_back() {
         *expected.entry(path.to_string()).or_default() += bytes.parse::<u64>().unwrap();
     }
     assert!(own == expected && own.len() > 100, "{own:#?}");
+}
+
+/// Name, flat and cum of the rows.
+fn flat_and_cum(words: &[&str]) -> Vec<(String, u64, u64)> {
+    let answer = run(&[words, &["-f", "json", "-q"]].concat()).expect_code(0).json();
+    let figure = |row: &Value, key: &str| row[key].as_u64().unwrap();
+    let row =
+        |row: &Value| (row["group"].as_str().unwrap().to_string(), figure(row, "flat_bytes"), figure(row, "cum_bytes"));
+    answer["groups"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// The figures of the program that made the profile (its MANIFEST.md): 3,000 lines of 112 bytes, 1,000 orders of 80 by three
+/// stacks in which one function is on it once, twice and three times, 1,089,560 bytes in `main` itself.
+#[test]
+fn a_recursive_stack_counts_once() {
+    let file = "fixtures/pprof/go-heap.pb.gz";
+    let rows = flat_and_cum(&["stats", "--by", "function", file]);
+    let of = |rows: &[(String, u64, u64)], name: &str| {
+        let (_, flat, cum) = rows.iter().find(|(own, ..)| own == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+        (*flat, *cum)
+    };
+    assert_eq!(of(&rows, "main.makeLine"), (336_000, 336_000));
+    assert_eq!(of(&rows, "main.makeOrder"), (80_000, 416_000));
+    assert_eq!(of(&rows, "main.fill"), (0, 416_000), "on 334, 333 and 333 stacks one, two and three times");
+    assert_eq!(of(&rows, "main.main").0, 1_089_560);
+    let whole: u64 = rows.iter().map(|(_, flat, _)| flat).sum();
+    assert_eq!(whole, 1_508_120, "every byte is flat once");
+    let sorted = flat_and_cum(&["stats", "--by", "function", "--sort", "cum", file]);
+    assert!(sorted.is_sorted_by_key(|(.., cum)| std::cmp::Reverse(*cum)) && sorted.len() == rows.len());
+
+    // By line no byte is lost, and a function's lines have what it has.
+    let lines = flat_and_cum(&["stats", "--by", "line", file]);
+    let of_function =
+        |name: &str| lines.iter().filter(|(line, ..)| line.starts_with(&format!("{name} "))).map(|row| row.1);
+    assert_eq!(of_function("main.makeOrder").sum::<u64>(), 80_000);
+    assert!(lines.iter().any(|(line, ..)| line.starts_with("main.makeLine ") && line.contains(".go:")), "{lines:?}");
+    for by in ["line", "file", "module"] {
+        let rows = flat_and_cum(&["stats", "--by", by, file]);
+        assert_eq!(rows.iter().map(|(_, flat, _)| flat).sum::<u64>(), whole, "{by}");
+        assert!(rows.iter().all(|(_, flat, cum)| flat <= cum && *cum <= whole), "{by}: {rows:?}");
+    }
+    // Trees by line have the paths of trees by function, one for each place of a call.
+    let tree = run(&["breakdown", "--frames", "line", "--invert", "--depth", "1", "-q", file]).expect_code(0).stdout;
+    assert!(tree.contains("main.makeLine ") && tree.contains(".go:"), "{tree}");
+
+    // Types are size classes: 3,000 lines of 112 bytes.
+    let sizes = run(&["stats", "--by", "size", "-f", "json", "-q", file]).expect_code(0).json();
+    let size = |name: &str| {
+        let row = sizes["types"].as_array().unwrap().iter().find(|row| row["type"] == name).cloned();
+        row.unwrap_or_else(|| panic!("{sizes}"))
+    };
+    let expected = json!({"total_bytes": 336_000, "allocations": 3_000, "type": "112 bytes"});
+    assert_eq!(size("112 bytes"), expected);
+    let unknown = run(&["stats", "--by", "label=thread", file]).expect_code(2).stderr;
+    assert!(unknown.contains("no sample has a label \"thread\"; there are: bytes"), "{unknown}");
+    let no_profile = run(&["stats", "--type-label", "bytes", "fixtures/xna_cf/pair_after.txt"]).expect_code(2).stderr;
+    assert!(no_profile.contains("--type-label acts in profiles alone (pprof"), "{no_profile}");
+    let no_profile = run(&["breakdown", "--frames", "file", "fixtures/xna_cf/pair_after.txt"]).expect_code(2).stderr;
+    assert!(no_profile.contains("--frames file: the dump is no profile"), "{no_profile}");
+    let words = ["stats", "--by", "line", "--frames", "file", file];
+    assert!(run(&words).expect_code(2).stderr.contains("leave --frames out"));
+    // Modules of .NET are still those of types.
+    run(&["stats", "--by", "module", "fixtures/gcdump/small-net9.gcdump.zst"]).expect_code(0);
+}
+
+#[test]
+fn frames_that_are_left_out_can_be_asked_for() {
+    let file = "fixtures/pprof/every-kind.pb";
+    let names = |words: &[&str]| -> Vec<String> {
+        flat_and_cum(&[&["stats", "--by", "function"], words].concat()).into_iter().map(|(name, ..)| name).collect()
+    };
+    let (left_out, all) = (names(&[file]), names(&["--all-frames", file]));
+    assert!(
+        !left_out.contains(&"sys_alloc".to_string()) && all.contains(&"sys_alloc".to_string()),
+        "{left_out:?} {all:?}"
+    );
+}
+
+/// A diff by function has flat and cum of both sides, and limits of flat.
+#[test]
+fn functions_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: u64| {
+        let path = folder.path().join(name);
+        // main > work > work, and main alone.
+        let sample = |stack: &[u64], bytes: u64| {
+            let stack: Vec<u8> = stack.iter().flat_map(|&id| varint(id)).collect();
+            message(2, &[message(1, &stack), message(2, &[varint(1), varint(bytes)].concat())].concat())
+        };
+        let mut profile = Vec::new();
+        for (kind, unit) in [(1, 2), (3, 4)] {
+            profile.extend(message(1, &[number(1, kind), number(2, unit)].concat()));
+        }
+        profile.extend([sample(&[2, 2, 1], bytes), sample(&[1], 50)].concat());
+        for id in [1, 2] {
+            profile.extend(message(4, &[number(1, id), message(4, &number(1, id))].concat()));
+            profile.extend(message(5, &[number(1, id), number(2, id + 4)].concat()));
+        }
+        for text in ["", "objects", "count", "space", "bytes", "main", "work"] {
+            profile.extend(message(6, text.as_bytes()));
+        }
+        std::fs::write(&path, profile).unwrap();
+        path.display().to_string()
+    };
+    let (old, new) = (write("old.pb", 100), write("new.pb", 300));
+    let diff = run(&["diff", "--by", "function", "-f", "json", "-q", &old, &new]).expect_code(0).json();
+    let row = |name: &str, flat: [i64; 3], cum: [i64; 3]| {
+        json!({
+            "group": name,
+            "flat_bytes_old": flat[0], "flat_bytes_new": flat[1], "flat_bytes_delta": flat[2],
+            "cum_bytes_old": cum[0], "cum_bytes_new": cum[1], "cum_bytes_delta": cum[2],
+        })
+    };
+    let expected = [row("work", [100, 300, 200], [100, 300, 200]), row("main", [50, 50, 0], [150, 350, 200])];
+    assert_eq!(diff["groups"], json!(expected));
+    let limited = |limit: &str| run(&["diff", "--by", "function", "--fail-over", limit, "-q", &old, &new]);
+    limited("=work=200").expect_code(0);
+    assert!(limited("=work=199").expect_code(1).stderr.contains("work grew by"));
+    limited("=main=0").expect_code(0);
+    limited("199").expect_code(1);
 }

@@ -4,7 +4,7 @@
 mod options;
 mod rows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use options::{DiffFlags, DiffOptions, GrowthLimit, GrowthLimits};
 pub use rows::*;
@@ -14,13 +14,15 @@ pub use super::shared::over_limit::OverLimit;
 pub use crate::analysis::diff::{Amounts, Change, Measure, delta};
 
 use super::diff_side::{DumpSide, check_runtimes};
+use super::frame_amounts::amounts_by_frame_name;
 use super::heaps::{ChosenHeaps, HeapChoice, heap_title, process_title_of};
 pub use super::histogram_row::Totals;
 use super::problems::problems_of;
 use super::{AnswerError, GroupBy};
-use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::allocations::{AllocationDump, AllocationHeap, FrameNames};
 use crate::analysis::allocation_totals::{self, TotalsOptions};
 use crate::analysis::diff::{AllocationDiff, join_by_name};
+use crate::analysis::frame_totals::FlatAndCum;
 use crate::analysis::heap_total::HeapTotal;
 use crate::dump::{Content, OpenDump};
 use options::NamedGrowth;
@@ -69,6 +71,9 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
         }
         (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
             options.scope.check_on_allocations()?;
+            if let Some(frame_names) = options.by.frame_names().filter(|_| !options.retained) {
+                return diff_of_frames([(old, old_dump), (new, new_dump)], frame_names, options);
+            }
             let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
             if options.retained || !is_by_type_or_backtrace {
                 return Err(AnswerError::NeedsObjects);
@@ -124,8 +129,7 @@ fn diff_of_allocations(
             if by_type.pairs_left_out > 0 {
                 return Err(AnswerError::TooManyPairs(heap_title(heap)));
             }
-            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
-            let paths = allocation_totals::AllocationTotals::compute(heap, &of_paths);
+            let paths = allocation_totals::AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
             diff.add_types(&by_type.types, &dump.names, number == 1);
             diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
         }
@@ -138,6 +142,35 @@ fn diff_of_allocations(
     Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, "the heaps", source, options) })
 }
 
+/// By the names of frames, of all heaps that are chosen together.
+fn diff_of_frames(
+    dumps: [(&OpenDump, &AllocationDump); 2],
+    frame_names: FrameNames,
+    options: &DiffOptions,
+) -> Result<Diff, AnswerError> {
+    let is_wanted = |name: &str| options.scope.types.as_ref().is_none_or(|types| types.matches(name));
+    let side = |choice: &HeapChoice, (dump, allocations): (&OpenDump, &'_ AllocationDump)| {
+        let chosen = choice.choose(allocations)?;
+        let (total, amounts, _) = amounts_by_frame_name(dump, allocations, &chosen.heaps, frame_names)?;
+        let of_name = |(name, FlatAndCum { flat, cum }): (&str, FlatAndCum)| {
+            let amounts = Amounts { count: flat.allocations, bytes: flat.bytes, retained_bytes: cum.bytes };
+            (name.to_string(), amounts)
+        };
+        let rows: BTreeMap<String, Amounts> =
+            amounts.into_iter().filter(|(name, _)| is_wanted(name)).map(of_name).collect();
+        let fuller_dump = chosen.fuller_dump;
+        Ok::<_, AnswerError>((UnmatchedHeaps::names(&chosen), fuller_dump, rows, total))
+    };
+    let [old_choice, new_choice] = heap_choices_of_sides(&options.heaps);
+    let (old_heaps, old_fuller, old_rows, old) = side(&old_choice, dumps[0])?;
+    let (new_heaps, new_fuller, new_rows, new) = side(&new_choice, dumps[1])?;
+    let [old, new] = [old, new].map(|total| Totals::of_allocations(total.bytes, total.allocations));
+    let unmatched_heaps = UnmatchedHeaps::of_names(&old_heaps, &new_heaps);
+    let fuller_dumps = [old_fuller, new_fuller].into_iter().flatten().collect();
+    let source = RowSource::Frames(join_by_name(old_rows, new_rows));
+    Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, "the heaps", source, options) })
+}
+
 /// The heaps to choose on either side.
 fn heap_choices_of_sides(choice: &HeapChoice) -> [HeapChoice; 2] {
     match choice.dump.as_deref().and_then(|pair| pair.split_once(',')) {
@@ -147,18 +180,23 @@ fn heap_choices_of_sides(choice: &HeapChoice) -> [HeapChoice; 2] {
 }
 
 impl UnmatchedHeaps {
-    fn find(sides: &[ChosenHeaps<'_>]) -> Self {
-        let names = |side: &ChosenHeaps<'_>| -> BTreeSet<String> {
-            let name = |heap: &&AllocationHeap| match heap.process.as_str() {
-                // Numbers of processes mean nothing in another trace.
-                "" => heap.allocator.clone(),
-                _ => format!("{} ({})", process_title_of(heap), heap.allocator),
-            };
-            side.heaps.iter().map(name).collect()
+    /// Names of the heaps of a side.
+    fn names(side: &ChosenHeaps<'_>) -> BTreeSet<String> {
+        let name = |heap: &&AllocationHeap| match heap.process.as_str() {
+            // Numbers of processes mean nothing in another trace.
+            "" => heap.allocator.clone(),
+            _ => format!("{} ({})", process_title_of(heap), heap.allocator),
         };
-        let [old, new] = sides else { return UnmatchedHeaps::default() };
-        let (old, new) = (names(old), names(new));
+        side.heaps.iter().map(name).collect()
+    }
+
+    fn of_names(old: &BTreeSet<String>, new: &BTreeSet<String>) -> Self {
         let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
-        UnmatchedHeaps { old: only(&old, &new), new: only(&new, &old) }
+        UnmatchedHeaps { old: only(old, new), new: only(new, old) }
+    }
+
+    fn find(sides: &[ChosenHeaps<'_>]) -> Self {
+        let [old, new] = sides else { return UnmatchedHeaps::default() };
+        UnmatchedHeaps::of_names(&Self::names(old), &Self::names(new))
     }
 }

@@ -81,15 +81,18 @@ impl DiffBy {
     /// If the dumps have no such rows, in words for the command line.
     pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
         let DiffFlags { retained, paths, roots, with_unchanged, type_limits } = flags;
+        let is_of_frames = !of_objects && self.frame_names().is_some();
         match self {
-            by if type_limits && (paths || roots || by != DiffBy::default()) => {
+            by if type_limits && (paths || roots || by != DiffBy::default() && !is_of_frames) => {
                 Err("--fail-over TYPE=SIZE and --fail-over-type limit types: leave --by, --paths and --roots out")
             }
             _ if !of_objects && (retained || paths || roots) => {
                 Err("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
             }
-            by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
-            _ if !of_objects => Err("the dumps hold allocation totals: --by is type or backtrace"),
+            by if !of_objects && (is_of_frames || by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
+            _ if !of_objects => Err(
+                "the dumps hold allocation totals: --by is type, backtrace, or function; of profiles line, file or module",
+            ),
             DiffBy::Objects if retained || with_unchanged => {
                 Err("--by object has what new objects retain together: leave --retained and --all out")
             }

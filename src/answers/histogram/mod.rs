@@ -7,9 +7,10 @@ mod rows;
 use std::collections::{BTreeMap, HashMap};
 
 use super::figure::{
-    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
-    REFERENCES, RETAINED, SHALLOW, TOTAL,
+    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, CUM, CUM_ALLOCATIONS, ESTIMATED, ESTIMATED_OBJECTS, FLAT, FLAT_ALLOCATIONS,
+    OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, RETAINED, SHALLOW, TOTAL,
 };
+use super::frame_amounts::amounts_by_frame_name;
 use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
 use super::heaps::HeapRow;
 use super::histogram_row::RowAmounts;
@@ -20,8 +21,9 @@ pub use super::shared::histogram_row::LoaderRow;
 pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
-use crate::allocations::{AllocationDump, NameId, add_counts};
+use crate::allocations::{AllocationDump, FrameNames, NameId, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
+use crate::analysis::frame_totals::FlatAndCum;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
@@ -265,6 +267,9 @@ fn histogram_of_allocations(
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     options.scope.check_on_allocations()?;
+    if let Some(frame_names) = options.group_by.frame_names().filter(|_| options.size_limits.is_empty()) {
+        return histogram_of_frames(dump, allocations, frame_names, options);
+    }
     if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
         return Err(AnswerError::NeedsObjects);
     }
@@ -304,6 +309,35 @@ fn histogram_of_allocations(
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
         ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_ALLOCATIONS, options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+const FIGURES_OF_FRAMES: [Figure; 4] = [FLAT, CUM, FLAT_ALLOCATIONS, CUM_ALLOCATIONS];
+
+/// Rows are the names of frames: flat and cum.
+fn histogram_of_frames(
+    dump: &OpenDump,
+    allocations: &AllocationDump,
+    frame_names: FrameNames,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
+    let chosen = options.heaps.choose(allocations)?;
+    let (total, amounts, heaps) = amounts_by_frame_name(dump, allocations, &chosen.heaps, frame_names)?;
+    let rows: Vec<HistogramRow> = amounts
+        .into_iter()
+        .filter(|(name, _)| options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)))
+        .map(|(name, FlatAndCum { flat, cum })| {
+            let values = [Some(flat.bytes), Some(cum.bytes), flat.allocations, cum.allocations];
+            HistogramRow::new(name.to_string(), options.group_by, RowAmounts::new(&FIGURES_OF_FRAMES, values))
+        })
+        .collect();
+    let totals = Totals::of_allocations(total.bytes, total.allocations).with([(TYPES, Some(rows.len() as u64))]);
+    let answer = Histogram {
+        heaps: Some(heaps),
+        fuller_dump: chosen.fuller_dump,
+        problems: problems_of(dump.diagnostics()),
+        ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_FRAMES, options)
     };
     Ok(answer.with_rows(rows, options))
 }

@@ -23,7 +23,7 @@ impl Present for Diff {
                 DiffSide::New if rows.by != DiffBy::Objects => 1,
                 _ => 0,
             };
-            let is_shown = !is_of_allocations || measure == Measure::Bytes || side == DiffSide::Growth;
+            let is_shown = !is_of_allocations || measure != Measure::Count || side == DiffSide::Growth;
             columns =
                 columns.add_if(
                     is_shown,

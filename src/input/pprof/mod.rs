@@ -12,10 +12,12 @@ mod wire;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Diagnostics, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError,
-    ReadErrorKind, Reader, Reading, Runtime, Source,
+    Diagnostics, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProfileOptions,
+    ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};
+use crate::allocations::{
+    AllocationDump, AllocationHeap, Counting, Entry, FrameNames, HeapBuilder, MemoryDump, NameId, Names,
+};
 use crate::graph::{MemoryShare, make_room};
 use problem_codes::*;
 use profile::{LocationFrames, Locations, Profile, note, sample};
@@ -70,13 +72,24 @@ impl Reader for Pprof {
         let measure = Measure::of_profile(&profile, reading)?;
         let mut names = Names::default();
         let locations = profile.locations(&mut names, reading);
-        let mut maker = HeapMaker::new(&mut names, &locations, reading.budget.for_content());
+        let type_label = reading.options.profile.type_label.clone();
+        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(&mut names, &locations, reading));
         let mut fields = Fields::new(&message);
         while let Some(field) = fields.next() {
             if let Ok((2, Value::Bytes(sample))) = field {
                 let offset = message.len() - fields.bytes_left() - sample.len();
-                maker.take_sample(sample, offset, &measure, reading)?;
+                let label = match &type_label {
+                    Some(key) => profile.label_value(sample, key, reading).unwrap_or_default(),
+                    None => None,
+                };
+                has_label |= label.is_some();
+                maker.add_sample(sample, offset, &measure, label, reading)?;
             }
+        }
+        if let Some(key) = type_label.filter(|_| !has_label) {
+            let keys = profile.label_keys(&message, reading).into_iter().collect::<Vec<_>>().join(", ");
+            let keys = if keys.is_empty() { "there are none".to_string() } else { format!("there are: {keys}") };
+            return Err(ReadError::new(ReadErrorKind::NoHeap(format!("no sample has a label \"{key}\"; {keys}"))));
         }
         let (frames, entries) = maker.builder.finish_heap(None);
         reading.info.set_records([
@@ -98,11 +111,16 @@ impl Reader for Pprof {
         };
         let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
         let moment = MemoryDump { id: String::new(), started_us, detail: String::new() };
-        let dump = AllocationDump { names, dumps: vec![moment], heaps: vec![heap] };
+        let dump = AllocationDump {
+            names,
+            frame_names: reading.options.profile.frame_names,
+            dumps: vec![moment],
+            heaps: vec![heap],
+        };
         Ok(ParsedDump { extent, content: ParsedContent::Allocations(dump) })
     }
 
-    fn has_measures(&self) -> bool {
+    fn is_profile(&self) -> bool {
         true
     }
 
@@ -159,7 +177,7 @@ impl Measure {
                 "a pprof profile of {all}: none of these is in bytes, so it is no heap profile"
             )));
         };
-        let bytes = match &reading.options.measure {
+        let bytes = match &reading.options.profile.measure {
             Some(wanted) => find(wanted).ok_or_else(|| {
                 let known = in_bytes.iter().map(|&at| short(at)).collect::<Vec<_>>().join(", ");
                 no_heap(format!("the profile has no measure \"{wanted}\"; there are: {known}"))
@@ -189,28 +207,36 @@ struct HeapMaker<'a> {
     stack: Vec<u64>,
     values: Vec<u64>,
     no_frame: NameId,
+    /// The type of samples without the label that types are the values of.
+    no_label: Option<NameId>,
+    /// Frames of one name that follow one another are one: files and modules.
+    merges_repeats: bool,
 }
 
 impl<'a> HeapMaker<'a> {
-    fn new(names: &'a mut Names, locations: &'a Locations, share: MemoryShare) -> Self {
+    fn new(names: &'a mut Names, locations: &'a Locations, reading: &Reading) -> Self {
+        let ProfileOptions { frame_names, type_label, .. } = &reading.options.profile;
         HeapMaker {
             builder: HeapBuilder::new(names.intern("")),
             locations,
             nodes: FxHashMap::default(),
             frames: 0,
-            share,
+            share: reading.budget.for_content(),
             stack: Vec::new(),
             values: Vec::new(),
             no_frame: names.intern("(no stack)"),
+            no_label: type_label.as_ref().map(|key| names.intern(&format!("(no {key})"))),
+            merges_repeats: matches!(frame_names, FrameNames::File | FrameNames::Module),
             names,
         }
     }
 
-    fn take_sample(
+    fn add_sample(
         &mut self,
         message: &[u8],
         offset: usize,
         measure: &Measure,
+        label: Option<String>,
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
         let read = sample(message, &mut self.stack, &mut self.values);
@@ -230,7 +256,8 @@ impl<'a> HeapMaker<'a> {
             return Ok(());
         }
         let (node, function) = self.node(offset, reading)?;
-        self.builder.add_entry(Entry::new(node, Some(function), bytes, objects));
+        let label = label.map(|text| self.names.intern(&text)).or(self.no_label);
+        self.builder.add_entry(Entry::new(node, Some(label.unwrap_or(function)), bytes, objects));
         Ok(())
     }
 
@@ -250,13 +277,17 @@ impl<'a> HeapMaker<'a> {
             };
             let first_dropped = first_dropped.filter(|&first| node > 0 || first > 0);
             let kept = first_dropped.map_or(frames, |first| &frames[..first]);
-            last = kept.last().copied().unwrap_or(last);
-            let (builder, made) = (&mut self.builder, &mut self.frames);
+            let (builder, made, merges_repeats) = (&mut self.builder, &mut self.frames, self.merges_repeats);
             let before = *made;
             node = *self.nodes.entry((node, id)).or_insert_with(|| {
                 *made += kept.len().max(1) as u64;
-                kept.iter().fold(node, |node, &name| builder.find_or_add_frame(node, name))
+                let mut last = (node > 0).then_some(last);
+                kept.iter().fold(node, |node, &name| match last.replace(name) {
+                    Some(repeated) if repeated == name && merges_repeats => node,
+                    _ => builder.find_or_add_frame(node, name),
+                })
             });
+            last = kept.last().copied().unwrap_or(last);
             if before / FRAMES_AT_ONCE < *made / FRAMES_AT_ONCE {
                 self.share.hold(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
             }

@@ -1,0 +1,93 @@
+//! Totals by the names of frames: what each allocated itself (flat), and with all that it called (cum). A stack that a name is
+//! on several times counts once.
+
+use rustc_hash::FxHashMap;
+
+use super::allocation_totals::{AllocationAmount, AllocationTotals};
+use crate::allocations::{AllocationHeap, NameId};
+
+/// Amounts of one name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlatAndCum {
+    /// Allocated by frames of the name themselves.
+    pub flat: AllocationAmount,
+    /// On stacks that have the name.
+    pub cum: AllocationAmount,
+}
+
+impl FlatAndCum {
+    /// Adds those of another heap.
+    pub fn add(&mut self, other: &FlatAndCum) {
+        self.flat.add(other.flat.bytes, other.flat.allocations);
+        self.cum.add(other.cum.bytes, other.cum.allocations);
+    }
+}
+
+/// Amounts by name; the root's is of what has no stack. `totals` are those of all depths. O(frames).
+pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) -> FxHashMap<NameId, FlatAndCum> {
+    let mut by_name: FxHashMap<NameId, FlatAndCum> = FxHashMap::default();
+    // Frames of each name between the root and the frame at hand.
+    let mut uses: FxHashMap<NameId, u32> = FxHashMap::default();
+    let mut open = vec![(0u32, false)];
+    while let Some((at, is_done)) = open.pop() {
+        let frame = &heap.frames[at as usize];
+        let name = if frame.is_self_cost { heap.frames[frame.parent as usize].name } else { frame.name };
+        if is_done {
+            uses.entry(name).and_modify(|uses| *uses -= 1);
+            continue;
+        }
+        let amounts = by_name.entry(name).or_default();
+        let own = totals.own(at);
+        amounts.flat.add(own.bytes, own.allocations);
+        let uses = uses.entry(name).or_default();
+        if *uses == 0 {
+            let cum = if at == 0 { own } else { totals.total_at(at) };
+            amounts.cum.add(cum.bytes, cum.allocations);
+        }
+        *uses += 1;
+        open.push((at, true));
+        open.extend(totals.callees(at).iter().map(|&callee| (callee, false)));
+    }
+    by_name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocations::{Counting, Entry, HeapBuilder, Names};
+    use crate::analysis::allocation_totals::TotalsOptions;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against the definition: an entry counts flat for the last name of its stack, cum once for each name on it.
+        #[test]
+        fn a_name_counts_once_for_each_stack(
+            stacks in proptest::collection::vec((proptest::collection::vec(0usize..4, 0..6), 0u64..100), 0..30),
+        ) {
+            let mut names = Names::default();
+            let ids = ["", "a", "b", "c", "d"].map(|name| names.intern(name));
+            let (mut builder, mut expected) = (HeapBuilder::new(ids[0]), FxHashMap::<NameId, (u64, u64)>::default());
+            for (stack, bytes) in &stacks {
+                let stack: Vec<NameId> = stack.iter().map(|&name| ids[name + 1]).collect();
+                let node = stack.iter().fold(0, |node, &name| builder.find_or_add_frame(node, name));
+                builder.add_entry(Entry::new(node, Some(ids[1]), *bytes, Some(1)));
+                expected.entry(stack.last().copied().unwrap_or(ids[0])).or_default().0 += bytes;
+                let mut on_stack = if stack.is_empty() { vec![ids[0]] } else { stack };
+                on_stack.sort_unstable();
+                on_stack.dedup();
+                on_stack.iter().for_each(|name| expected.entry(*name).or_default().1 += bytes);
+            }
+            let (frames, entries) = builder.finish_heap(None);
+            let (process, labels, allocator) = Default::default();
+            let counting = Counting::Exclusive;
+            let heap = AllocationHeap { dump_number: 1, pid: 1, part: 1, process, labels, allocator, counting, frames, entries };
+            let totals = AllocationTotals::compute(&heap, &TotalsOptions::WHOLE);
+            let found = totals_by_frame_name(&heap, &totals);
+            let bytes = |name| found.get(name).map_or((0, 0), |amounts: &FlatAndCum| (amounts.flat.bytes, amounts.cum.bytes));
+            for (name, expected) in &expected {
+                prop_assert_eq!(bytes(name), *expected);
+            }
+            prop_assert!(found.iter().all(|(name, amounts)| expected.contains_key(name) || amounts.cum.bytes == 0));
+        }
+    }
+}
