@@ -135,7 +135,7 @@ impl<'a> Fields<'a> {
 }
 
 #[inline(always)]
-fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(u8::is_ascii_whitespace) {
         at += 1;
     }
@@ -179,7 +179,7 @@ fn find(
 
 /// The place of the quote that ends a text, which begins at `at`.
 #[inline(always)]
-fn text_end(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
+pub(super) fn text_end(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
     loop {
         let in_word = |word| equal_bytes(word, b'"') | equal_bytes(word, b'\\');
         at = find(text, at, in_word, |text| memchr::memchr2(b'"', b'\\', text)).ok_or(Malformed)?;
@@ -192,7 +192,7 @@ fn text_end(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
 
 /// The value at a place, and where it ends.
 #[inline(always)]
-fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), Malformed> {
+pub(super) fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), Malformed> {
     match text.get(at) {
         Some(b'"') => text_end(text, at + 1).map(|end| (RawValue::Text(&text[at + 1..end]), end + 1)),
         Some(b'[') => nested_end(text, at).map(|end| (RawValue::Array(&text[at + 1..end - 1]), end)),

@@ -8,6 +8,7 @@
 //! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
 //!   `info`, `runtime`, `diagnostics`, `error`, `codes`: its words
 //! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
+//! - `stack_profile`: what readers of profiles share
 //! - `blocks`, `text`, `json_lines`, `line_details`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
@@ -20,12 +21,15 @@ mod encoding;
 mod error;
 mod foreign;
 pub(crate) mod gcdump;
+mod gperftools;
 mod gzip_members;
 mod heapgraph;
+mod heapprofile;
 pub(crate) mod hprof;
 pub(crate) mod ibm_classic;
 mod info;
 mod java_types;
+mod jemalloc;
 mod json_lines;
 mod line_details;
 mod memory_infra;
@@ -45,6 +49,7 @@ mod runtime;
 mod sink;
 mod source;
 mod spool;
+mod stack_profile;
 mod text;
 mod unpack;
 pub(crate) mod v8_snapshot;
@@ -90,6 +95,9 @@ pub static READERS: &[&dyn Reader] = &[
     &ruby_objspace::RubyObjspace,
     &memory_infra::MemoryInfra,
     &pprof::Pprof,
+    &gperftools::Gperftools,
+    &jemalloc::Jemalloc,
+    &heapprofile::Heapprofile,
     &ibm_classic::IbmClassic,
     &xna_cf::XnaCf,
 ];

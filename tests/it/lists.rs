@@ -14,7 +14,7 @@ use heapdump::input::READERS;
 use serde_json::Value;
 
 /// Formats that no writer of `same_heap` writes, and what stands in for it.
-const NOT_WRITTEN: [(&str, &str); 4] = [
+const NOT_WRITTEN: [(&str, &str); 7] = [
     ("gcdump", "a .gcdump and a .nettrace of the same process are compared in dotnet.rs"),
     (
         "ruby-objspace",
@@ -22,6 +22,9 @@ const NOT_WRITTEN: [(&str, &str); 4] = [
     ),
     ("memory-infra", "allocation totals, no objects; written and read back in breakdown.rs"),
     ("pprof", "allocation totals, no objects"),
+    ("gperftools", "allocation totals, no objects"),
+    ("jemalloc", "allocation totals, no objects"),
+    ("heapprofile", "allocation totals, no objects"),
 ];
 
 /// The places that know every format, and which of them a new one has forgotten.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::common::cmd::{run, run_with_input};
+use crate::common::cmd::{project, run, run_with_input};
 
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -150,14 +150,17 @@ fn a_recursive_stack_counts_once() {
     assert_eq!(of(&rows, "main.main").0, 1_089_560);
     let whole: u64 = rows.iter().map(|(_, flat, _)| flat).sum();
     assert_eq!(whole, 1_508_120, "every byte is flat once");
+    let counts =
+        run(&["stats", "--by", "function", "--type", "=main.fill", "-f", "json", "-q", file]).expect_code(0).json();
+    let counts = ["flat_allocations", "cum_allocations"].map(|key| counts["groups"][0][key].as_u64());
+    assert_eq!(counts, [Some(0), Some(5_000)], "nothing itself, 5,000 with all it called");
     let sorted = flat_and_cum(&["stats", "--by", "function", "--sort", "cum", file]);
     assert!(sorted.is_sorted_by_key(|(.., cum)| std::cmp::Reverse(*cum)) && sorted.len() == rows.len());
 
     // By line no byte is lost, and a function's lines have what it has.
     let lines = flat_and_cum(&["stats", "--by", "line", file]);
-    let of_function =
-        |name: &str| lines.iter().filter(|(line, ..)| line.starts_with(&format!("{name} "))).map(|row| row.1);
-    assert_eq!(of_function("main.makeOrder").sum::<u64>(), 80_000);
+    let of_orders = lines.iter().filter(|(line, ..)| line.starts_with("main.makeOrder "));
+    assert_eq!(of_orders.map(|(_, flat, _)| flat).sum::<u64>(), 80_000);
     assert!(lines.iter().any(|(line, ..)| line.starts_with("main.makeLine ") && line.contains(".go:")), "{lines:?}");
     for by in ["line", "file", "module"] {
         let rows = flat_and_cum(&["stats", "--by", by, file]);
@@ -243,4 +246,86 @@ fn functions_are_compared() {
     assert!(limited("=work=199").expect_code(1).stderr.contains("work grew by"));
     limited("=main=0").expect_code(0);
     limited("199").expect_code(1);
+}
+
+/// What docs/coming-from.md says of pprof's and jeprof's questions can be asked, in the words that stand there.
+#[test]
+fn questions_of_pprof_have_the_commands_that_are_documented() {
+    let text = std::fs::read_to_string(project("docs/coming-from.md")).unwrap();
+    let (_, chapter) = text.split_once("## go tool pprof").unwrap();
+    let chapter = chapter.split("\n## ").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut asked = 0;
+    for line in chapter.split('`').filter(|span| span.starts_with("heapdump ")) {
+        let words: Vec<String> = shlex::split(line).unwrap().into_iter().skip(1).collect();
+        let of_line = |word: String| match word.as_str() {
+            "heap.pb.gz" => "fixtures/pprof/go-heap.pb.gz".to_string(),
+            "jeprof.heap" => "fixtures/jemalloc/sampled.heap".to_string(),
+            "OLD" => "fixtures/gperftools/go-sampled.txt".to_string(),
+            "NEW" => "fixtures/gperftools/go-exact.txt".to_string(),
+            "page.html" | "copy.pb.gz" => folder.path().join(word).display().to_string(),
+            "PATTERN" => "make".to_string(),
+            _ => word.replace("KEY", "bytes"),
+        };
+        let words: Vec<String> = words.into_iter().map(of_line).collect();
+        let ran = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+        asked += 1;
+    }
+    assert!(asked > 20, "{asked}");
+}
+
+/// The same allocations by other writers: in every command, by file and by size too.
+#[test]
+fn texts_of_allocators_are_profiles_too() {
+    let known = "fixtures/gperftools/known.heap";
+    // leaf_small and leaf_big, each called by two ways: the second through four levels of one function.
+    let rows = flat_and_cum(&["stats", "--by", "function", known]);
+    let mut flat: Vec<u64> = rows.iter().map(|(_, flat, _)| *flat).filter(|flat| *flat > 0).collect();
+    flat.sort_unstable();
+    assert_eq!(flat, [200_000, 20_971_520], "{rows:?}");
+    let cum: Vec<u64> = rows.iter().filter(|(name, ..)| name.starts_with("known+")).map(|(.., cum)| *cum).collect();
+    assert!(cum.iter().all(|cum| *cum <= 21_171_520) && cum.contains(&21_171_520), "{rows:?}");
+    let modules = flat_and_cum(&["stats", "--by", "module", known]);
+    assert!(modules.contains(&("/opt/known/known".into(), 21_171_520, 21_171_520)), "{modules:?}");
+    let sizes = run(&["stats", "--by", "size", "-f", "json", "-q", known]).expect_code(0).json();
+    let expected = json!([
+        {"total_bytes": 20_971_520, "allocations": 20, "type": "1048576 bytes"},
+        {"total_bytes": 200_000, "allocations": 2_000, "type": "100 bytes"},
+    ]);
+    assert_eq!(sizes["types"], expected);
+    // Another allocator's size classes, and what was freed: 500 times 224.
+    let jemalloc = "fixtures/jemalloc/exact.heap";
+    let total = |words: &[&str]| {
+        let answer = run(&[&["stats", "-f", "json", "-q"], words].concat()).expect_code(0).json();
+        answer["totals"]["total_bytes"].as_u64().unwrap()
+    };
+    assert_eq!(total(&["--measure", "alloc", jemalloc]) - total(&[jemalloc]), 500 * 224);
+    let all = flat_and_cum(&["stats", "--by", "module", "--all-frames", jemalloc]);
+    let own = all.iter().find(|(name, ..)| name.contains("libjemalloc")).unwrap();
+    assert_eq!(own.1, total(&[jemalloc]), "the allocator's own frames are innermost");
+    let unknown = run(&["stats", "--measure", "alloc", "fixtures/jemalloc/sampled.heap"]).expect_code(2).stderr;
+    assert!(unknown.contains("no measure \"alloc\"; there are: inuse"), "{unknown}");
+
+    // Go's text and its protocol buffer are of one program: its own functions have the same.
+    let orders = flat_and_cum(&["stats", "--by", "function", "fixtures/gperftools/go-exact.txt"]);
+    let of = |name: &str| orders.iter().find(|(own, ..)| own == name).map(|(_, flat, cum)| (*flat, *cum));
+    assert_eq!(of("main.makeLine"), Some((6_000 * 112, 6_000 * 112)));
+    assert!(of("main.fill").is_some_and(|(flat, cum)| flat < cum && cum < 949_888), "{orders:?}");
+    let lines = flat_and_cum(&["stats", "--by", "line", "fixtures/gperftools/go-exact.txt"]);
+    assert!(lines.contains(&("main.makeLine ./known.go:18".into(), 672_000, 672_000)), "{lines:?}");
+
+    // V8's has no counts, and as many levels as it likes.
+    let levels = 100_000;
+    let node = r#"{"callFrame":{"functionName":"f","url":"a.js","lineNumber":0},"selfSize":1,"children":["#;
+    let deep = format!(r#"{{"head":{}{}}}"#, node.repeat(levels), "]}".repeat(levels));
+    let answer =
+        run_with_input(&["stats", "--by", "function", "-f", "json", "-"], deep.as_bytes()).expect_code(0).json();
+    let row = |bytes: usize, name: &str| {
+        json!({
+            "flat_bytes": bytes, "cum_bytes": bytes, "flat_allocations": null, "cum_allocations": null, "group": name
+        })
+    };
+    let expected = json!([row(levels - 1, "f"), row(1, "(no stack)")]);
+    assert_eq!(answer["groups"], expected, "the head is no function");
 }

@@ -180,6 +180,9 @@ fn copies_of_other_formats_answer_alike() {
             let is_said = [
                 "other events",
                 "no copies of this format: pprof",
+                "no copies of this format: gperftools",
+                "no copies of this format: jemalloc",
+                "no copies of this format: heapprofile",
                 "unknown format",
                 "a page with a trace",
                 "cannot be read",

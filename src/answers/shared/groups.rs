@@ -121,7 +121,9 @@ impl<'d> Groups<'d> {
                     | GroupBy::Heap
                     | GroupBy::Interval
                     | GroupBy::ReferenceStrength
-                    | GroupBy::File => {
+                    | GroupBy::File
+                    | GroupBy::Function
+                    | GroupBy::Line => {
                         return 0;
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),

@@ -39,8 +39,10 @@ pub(crate) struct Args {
     /// The dump, or several; - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What to group by; package=2: by two levels of packages. Of allocations function, and of profiles line, file and
-    /// module: flat is what each allocated itself, cum with all it called; size and label=KEY: by values of a label
+    /// What to group by; package=2: by two levels of packages
+    ///
+    /// Of allocations function, of profiles line, file and module too: flat is what each allocated itself, cum with all it called.
+    /// size and label=KEY: by values of a label of a profile's samples
     #[arg(long, value_parser = StatsGroupParser, default_value = "type", value_name = "GROUP")]
     by: StatsGroup,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks

@@ -11,6 +11,7 @@ mod wire;
 
 use rustc_hash::FxHashMap;
 
+use super::stack_profile::{FRAMES_AT_ONCE, NODE_BYTES, no_measure, read_whole};
 use super::{
     Diagnostics, Extent, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProfileOptions,
     ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
@@ -18,18 +19,12 @@ use super::{
 use crate::allocations::{
     AllocationDump, AllocationHeap, Counting, Entry, FrameNames, HeapBuilder, MemoryDump, NameId, Names,
 };
-use crate::graph::{MemoryShare, make_room};
+use crate::graph::MemoryShare;
 use problem_codes::*;
 use profile::{LocationFrames, Locations, Profile, note, sample};
 use wire::{Fields, Malformed, Value};
 
 pub(super) struct Pprof;
-
-const STEP_BYTES: usize = 1 << 20;
-/// What a node, its entry and its places in tables take, about.
-const NODE_BYTES: u64 = 160;
-/// Nodes between two looks at the memory they take.
-const FRAMES_AT_ONCE: u64 = 1 << 16;
 
 impl Reader for Pprof {
     fn format(&self) -> Format {
@@ -60,7 +55,8 @@ impl Reader for Pprof {
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let mut share = reading.budget.for_content();
-        let message = read_message(&mut source, &mut share)?;
+        // Texts stand at its end.
+        let message = read_whole(&mut source, &mut share)?;
         let extent = Extent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
         let Some(profile) = Profile::of_message(&message, reading, &mut share)?.filter(Profile::has_texts) else {
             // What was met before says nothing.
@@ -130,22 +126,6 @@ impl Reader for Pprof {
     }
 }
 
-/// All of the input: texts stand at its end.
-fn read_message(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>, ReadError> {
-    let mut message = Vec::new();
-    loop {
-        let start = message.len();
-        make_room(&mut message, STEP_BYTES);
-        message.resize(start + STEP_BYTES, 0);
-        let got = source.fill(&mut message[start..])?;
-        message.truncate(start + got);
-        share.hold(message.len() as u64)?;
-        if got < STEP_BYTES {
-            return Ok(message);
-        }
-    }
-}
-
 /// The values that are read, of those that samples have.
 #[derive(Debug)]
 struct Measure {
@@ -180,7 +160,7 @@ impl Measure {
         let bytes = match &reading.options.profile.measure {
             Some(wanted) => find(wanted).ok_or_else(|| {
                 let known = in_bytes.iter().map(|&at| short(at)).collect::<Vec<_>>().join(", ");
-                no_heap(format!("the profile has no measure \"{wanted}\"; there are: {known}"))
+                no_measure(wanted, &known)
             })?,
             None => find(&default).or_else(|| find("inuse")).unwrap_or(last),
         };

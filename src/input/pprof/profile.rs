@@ -10,6 +10,7 @@ use super::problem_codes::*;
 use super::wire::{Fields, Malformed, Value, push_numbers};
 use crate::allocations::{FrameNames, NameId, Names};
 use crate::graph::MemoryShare;
+use crate::input::stack_profile::{UNKNOWN_FILE, UNKNOWN_MODULE};
 use crate::input::{Position, ProblemCode, ReadError, Reading};
 use crate::regex::bounded_regex;
 
@@ -177,7 +178,7 @@ impl<'a> Profile<'a> {
         }
         let mut locations = Locations::default();
         for &(offset, message) in &self.locations {
-            let Ok((id, [mapping, address], lines)) = location(message) else {
+            let Ok(Location { id, mapping, address, lines }) = Location::of_message(message) else {
                 note(reading, &BAD_MESSAGE, offset);
                 continue;
             };
@@ -203,17 +204,17 @@ impl<'a> Profile<'a> {
                     FrameNames::File => {
                         let file =
                             self.functions.get(&function).map_or(&b""[..], |known| self.text(known.file, reading));
-                        names.intern(&name_or(&String::from_utf8_lossy(file), "(unknown file)"))
+                        names.intern(&name_or(&String::from_utf8_lossy(file), UNKNOWN_FILE))
                     }
-                    FrameNames::Module => names.intern(&name_or(&module, "(unknown module)")),
+                    FrameNames::Module => names.intern(&name_or(&module, UNKNOWN_MODULE)),
                 });
             }
             if frames.is_empty() {
                 let place = if module.is_empty() { String::new() } else { format!(" ({})", last_segment(&module)) };
                 frames.push(names.intern(&match frame_names {
                     FrameNames::Function | FrameNames::Line => format!("{address:#x}{place}"),
-                    FrameNames::File => "(unknown file)".to_string(),
-                    FrameNames::Module => name_or(&module, "(unknown module)"),
+                    FrameNames::File => UNKNOWN_FILE.to_string(),
+                    FrameNames::Module => name_or(&module, UNKNOWN_MODULE),
                 }));
             }
             let first_dropped = lines.iter().rev().position(|(function, _)| dropped.contains(function));
@@ -312,17 +313,27 @@ impl Locations {
     }
 }
 
-/// Id, mapping and address of a location, and the functions of its lines with the lines' numbers.
-fn location(message: &[u8]) -> Result<(u64, [u64; 2], Vec<(u64, u64)>), Malformed> {
-    let [id, mapping, address] = pair(message, [1, 2, 3])?;
-    let mut functions = Vec::new();
-    for field in Fields::new(message) {
-        if let (4, Value::Bytes(line)) = field? {
-            let [function, number] = pair(line, [1, 2])?;
-            functions.push((function, number));
+/// A location as the profile has it.
+struct Location {
+    id: u64,
+    mapping: u64,
+    address: u64,
+    /// Functions and numbers of its lines, innermost first.
+    lines: Vec<(u64, u64)>,
+}
+
+impl Location {
+    fn of_message(message: &[u8]) -> Result<Self, Malformed> {
+        let [id, mapping, address] = pair(message, [1, 2, 3])?;
+        let mut lines = Vec::new();
+        for field in Fields::new(message) {
+            if let (4, Value::Bytes(line)) = field? {
+                let [function, number] = pair(line, [1, 2])?;
+                lines.push((function, number));
+            }
         }
+        Ok(Location { id, mapping, address, lines })
     }
-    Ok((id, [mapping, address], functions))
 }
 
 /// Numbers of fields of a message, each 0 where it is not there, of several the last.
