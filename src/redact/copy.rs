@@ -55,17 +55,24 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
 }
 
 /// Looks for what is left of a dump in its copy: no run of six bytes that reads as a text may be in both, unless it is part of a
-/// name or of a text that `options` keep, and no number that is not zero may be the same. A copy of a format without such a
-/// search is compared with another one.
+/// name or of a text that `options` keep, and no number that is not zero may be the same. A copy of a format other than HPROF and
+/// V8 is compared with another one as well.
 ///
 /// # Errors
 /// When one of them cannot be read.
 pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> Result<Vec<Check>, RedactError> {
     let reader = detect(&dump.open()?, &options.read)?;
+    let mut checks = Vec::new();
     let left = match reader.name() {
         "hprof" => hprof::find_left(dump, copy, &options.keep, &options.names)?,
         "v8-snapshot" => v8::find_left(dump, copy, &options.names)?,
-        _ => return Ok(vec![same_again(dump, copy, options)?]),
+        name => {
+            checks.push(same_again(dump, copy, options)?);
+            match json::find_left(dump, copy, name) {
+                Some(left) => left?,
+                None => return Ok(checks),
+            }
+        }
     };
     let runs = &left.runs;
     let what = format!(
@@ -78,7 +85,7 @@ pub fn find_left(dump: &DumpFile, copy: &DumpFile, options: &RedactOptions) -> R
         format_count(runs.left),
         runs.first_left.unwrap_or(0)
     );
-    let mut checks = vec![Check::new(what, (runs.left > 0).then_some(found))];
+    checks.push(Check::new(what, (runs.left > 0).then_some(found)));
     if left.numbers > 0 {
         // Of very many one may become itself.
         let is_left = left.unchanged_numbers > left.numbers >> 24;

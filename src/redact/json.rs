@@ -4,9 +4,11 @@ use std::io::Write;
 
 use serde::de::IgnoredAny;
 
-use super::lexer::{Fate, Lexer, Place};
+use super::dump_file::DumpFile;
+use super::lexer::{Fate, Lexer, Place, Rule};
 use super::lines::copy_lines;
-use super::options::{LostBytes, RedactError};
+use super::names::hide_users;
+use super::options::{Left, LostBytes, RedactError};
 use crate::input::{ReadError, Source, is_identifier};
 
 /// Bytes that are read at a time.
@@ -33,7 +35,7 @@ fn of_trace(place: &Place, text: &str) -> Fate {
         "units",
         "category",
     ];
-    if place.is_key && place.depth() == 1 {
+    if place.is_key() && place.depth() == 1 {
         return fate(TOP.contains(&text));
     }
     // A list at the top has the events alone.
@@ -42,8 +44,8 @@ fn of_trace(place: &Place, text: &str) -> Fate {
     }
     match place.key() {
         // Below what goes keys may be anything.
-        "labels" | "env" if place.is_key => Fate::Goes,
-        _ if place.is_key => Fate::Stays,
+        "labels" | "env" if place.is_key() => Fate::Goes,
+        _ if place.is_key() => Fate::Stays,
         "cat" => {
             let is_of_memory = |name: &str| ["__metadata", "disabled-by-default-memory-infra"].contains(&name.trim());
             if text.split(',').all(is_of_memory) { Fate::Stays } else { Fate::Refuses }
@@ -57,7 +59,7 @@ fn of_trace(place: &Place, text: &str) -> Fate {
 
 /// What has names in formats of lines; keys at the top read as words.
 fn of_lines(place: &Place, text: &str, names: &[&str]) -> Fate {
-    fate(if place.is_key && place.depth() < 2 { is_identifier(text) } else { names.contains(&place.key()) })
+    fate(if place.is_key() && place.depth() < 2 { is_identifier(text) } else { names.contains(&place.key()) })
 }
 
 /// Lines of Ruby's objspace.
@@ -116,8 +118,67 @@ fn of_heapgraph(place: &Place, text: &str) -> Fate {
         "frames",
     ];
     match place.key() {
-        "names" if !place.is_key => fate(is_name(text)),
+        "names" if !place.is_key() => fate(is_name(text)),
         _ => of_lines(place, text, &NAMES),
+    }
+}
+
+/// The rule of a format of JSON, and whether its lines are apart.
+fn rule_of(format: &str) -> Option<(Rule, bool)> {
+    match format {
+        "memory-infra" => Some((of_trace, false)),
+        "ruby-objspace" => Some((of_ruby, true)),
+        "heapgraph" => Some((of_heapgraph, true)),
+        _ => None,
+    }
+}
+
+/// Looks through the texts of a copy for runs of texts of its dump that go; `None` of a format that is not of JSON.
+pub(super) fn find_left(dump: &DumpFile, copy: &DumpFile, format: &str) -> Option<Result<Left, ReadError>> {
+    let rule = rule_of(format)?;
+    let mut left = Left::default();
+    let looked = for_each_text(dump, rule, |text, stays, _| {
+        if stays {
+            let mut name = text.to_vec();
+            hide_users(&mut name);
+            left.runs.allow(&name);
+        }
+    });
+    let looked = looked.and_then(|_| for_each_text(copy, rule, |text, _, _| left.runs.find(text)));
+    let looked = looked.and_then(|bytes| {
+        left.bytes = bytes;
+        for_each_text(dump, rule, |text, stays, offset| {
+            if !stays {
+                left.runs.ask(text, offset)
+            }
+        })
+    });
+    Some(looked.map(|_| left))
+}
+
+/// Shows each text: as it stands in the file, whether it stays, about where it stands. Returns the file's length.
+fn for_each_text(
+    file: &DumpFile,
+    (rule, has_lines): (Rule, bool),
+    mut see: impl FnMut(&[u8], bool, u64),
+) -> Result<u64, ReadError> {
+    let (mut source, mut lexer, mut bytes, mut offset) =
+        (file.open()?, Lexer::new(rule, false), vec![0; READ_BYTES], 0);
+    lexer.texts = Some(Vec::new());
+    loop {
+        let got = source.fill(&mut bytes)?;
+        for &byte in &bytes[..got] {
+            lexer.byte(byte);
+            if has_lines && byte == b'\n' {
+                lexer.begin_line();
+            }
+        }
+        lexer.out.clear();
+        lexer.texts.iter_mut().flat_map(|texts| texts.drain(..)).for_each(|(text, stays)| see(&text, stays, offset));
+        offset += got as u64;
+        if got < bytes.len() {
+            return Ok(offset);
+        }
     }
 }
 
@@ -128,17 +189,16 @@ pub(super) fn copy(
     keeps_equality: bool,
     out: &mut dyn Write,
 ) -> Option<Result<(u64, LostBytes), RedactError>> {
-    let rule = match format {
-        "memory-infra" => return Some(trace(source, &mut Lexer::new(of_trace, keeps_equality), out)),
-        "ruby-objspace" => of_ruby,
-        "heapgraph" => of_heapgraph,
-        _ => return None,
-    };
+    let (rule, has_lines) = rule_of(format)?;
     let mut lexer = Lexer::new(rule, keeps_equality);
+    if !has_lines {
+        return Some(trace(source, &mut lexer, out));
+    }
     // A line that is no JSON goes.
     Some(copy_lines(source, out, |line, out| {
         let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
         if is_json {
+            lexer.begin_line();
             line.iter().for_each(|&byte| lexer.byte(byte));
             lexer.end_word();
             out.append(&mut lexer.out);
@@ -151,19 +211,39 @@ fn trace(source: &mut Source, lexer: &mut Lexer, out: &mut dyn Write) -> Result<
     if source.start().trim_ascii_start().starts_with(b"<") {
         return Err(RedactError::NotApart("a page with a trace in it: redact writes copies of traces alone"));
     }
-    let (mut bytes, mut total) = (vec![0; READ_BYTES], 0);
+    let (mut bytes, mut total, mut offset) = (vec![0; READ_BYTES], 0, 0u64);
     loop {
-        let got = source.fill(&mut bytes).map_err(ReadError::from)?;
-        bytes[..got].iter().for_each(|&byte| lexer.byte(byte));
+        let mut got = source.fill(&mut bytes).map_err(ReadError::from)?;
+        let (mut sound_bytes, mut sound_out_bytes) = (0, 0);
+        for &byte in &bytes[..got] {
+            lexer.byte(byte);
+            if lexer.is_broken {
+                break;
+            }
+            (sound_bytes, sound_out_bytes) = (sound_bytes + 1, lexer.out.len());
+        }
         if lexer.refuses {
             return Err(RedactError::NotApart(
                 "a trace with other events than those of memory, which may hold anything: record it with the category \
                  disabled-by-default-memory-infra alone",
             ));
         }
+        // What damage makes of texts behind it cannot be known.
+        lexer.out.truncate(sound_out_bytes);
         out.write_all(&lexer.out)?;
         total += lexer.out.len() as u64;
         lexer.out.clear();
+        if lexer.is_broken {
+            let bytes_behind = (got - sound_bytes) as u64;
+            let mut lost =
+                LostBytes { bytes: bytes_behind, first_at: offset + sound_bytes as u64, ..LostBytes::default() };
+            while got == bytes.len() {
+                got = source.fill(&mut bytes).map_err(ReadError::from)?;
+                lost.bytes += got as u64;
+            }
+            return Ok((total, lost));
+        }
+        offset += got as u64;
         if got < bytes.len() {
             return Ok((total, LostBytes { is_cut: lexer.place.depth() > 0, ..LostBytes::default() }));
         }
@@ -212,15 +292,23 @@ mod tests {
     #[test]
     fn traces_lose_what_tells_of_the_process_and_may_have_no_other_events() {
         let file = "{\"metadata\":{\"command_line\":\"chrome --a=b\"},\"traceEvents\":[{\"cat\":\"__metadata\",\"name\":\
-                    \"process_labels\",\"args\":{\"labels\":\"My mails\",\"name\":\"Browser\",\"sz\":\"1aF\"}},\"My mails\",nature]}";
+                    \"process_labels\",\"args\":{\"labels\":\"My mails\",\"name\":\"Browser\",\"sz\":\"1aF\"}},\"My mails\"]}";
         let copy = copied("memory-infra", file, false).expect("copied");
         assert!(copy.contains("process_labels") && copy.contains("Browser") && copy.contains("1aF"), "{copy}");
-        assert!(!copy.contains("chrome") && !copy.contains("mails") && !copy.contains("nature"), "{copy}");
+        assert!(!copy.contains("chrome") && !copy.contains("mails"), "{copy}");
         // What a damaged key has may be anything, and what is no trace at all.
         let damaged = copied("memory-infra", &file.replace("labels\":", "labelz\":"), false).expect("copied");
         assert!(!damaged.contains("mails"), "{damaged}");
         let foreign = copied("memory-infra", "[{}],\"strings\":[\"My mails\"],{\"name\":\"My mails\"}", false);
         assert!(!foreign.as_ref().is_ok_and(|copy| copy.contains("mails")), "{foreign:?}");
+        // Nothing passes from where the rules of JSON are broken.
+        for (sound, broken) in
+            [("{\"cat", "{,\"cat"), ("\"name\":\"Brow", "\"name:\"Brow"), ("\"sz\"", "\"s\u{1}\""), ("1aF\"", "1aF\"]")]
+        {
+            let copy = copied("memory-infra", &file.replace(sound, broken), false).expect("copied");
+            let until = file.find(sound).expect("a place") + sound.len() + broken.len();
+            assert!(copy.len() <= until && !copy.contains("mails"), "{broken}: {copy}");
+        }
         let other = file.replace("__metadata", "__metadata,netlog");
         assert!(copied("memory-infra", &other, false).expect_err("refused").contains("other events"));
     }

@@ -24,6 +24,18 @@ pub(super) enum Fate {
 /// A format: what becomes of a text at a place.
 pub(super) type Rule = fn(&Place, &str) -> Fate;
 
+/// What may come next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ExpectedToken {
+    #[default]
+    Value,
+    ElementOrEnd,
+    Key,
+    KeyOrEnd,
+    Colon,
+    CommaOrEnd,
+}
+
 /// Where a text stands.
 #[derive(Debug, Default)]
 pub(super) struct Place {
@@ -31,8 +43,7 @@ pub(super) struct Place {
     open: Vec<(u8, String)>,
     /// Those beyond `MAX_DEPTH`.
     deeper: usize,
-    /// It is a key.
-    pub(super) is_key: bool,
+    expected: ExpectedToken,
 }
 
 impl Place {
@@ -41,9 +52,14 @@ impl Place {
         self.open.len() + self.deeper
     }
 
+    /// Is it a key?
+    pub(super) fn is_key(&self) -> bool {
+        matches!(self.expected, ExpectedToken::Key | ExpectedToken::KeyOrEnd)
+    }
+
     /// The key that it is a value of, at whatever depth; of a key that of the object that it is in. Empty where there is none.
     pub(super) fn key(&self) -> &str {
-        let at = self.open.len().checked_sub(1 + usize::from(self.is_key));
+        let at = self.open.len().checked_sub(1 + usize::from(self.is_key()));
         at.and_then(|at| self.open.get(at)).map_or("", |(_, key)| key)
     }
 
@@ -57,24 +73,54 @@ impl Place {
         self.open.iter().skip(1).any(|(bracket, _)| *bracket == b'{')
     }
 
-    fn begin(&mut self, bracket: u8) {
-        if self.open.len() == MAX_DEPTH {
-            self.deeper += 1;
-        } else {
-            self.is_key = false;
-            let key = self.key().to_string();
-            self.open.push((bracket, key));
+    /// A sign that is no quote; false where none like it may come.
+    fn pass_sign(&mut self, sign: u8) -> bool {
+        use ExpectedToken::{Colon, CommaOrEnd, ElementOrEnd, Key, KeyOrEnd, Value};
+        let is_in_object = self.open.last().is_some_and(|(bracket, _)| *bracket == b'{');
+        let expected = self.expected;
+        match sign {
+            b'{' | b'[' => {
+                if self.open.len() == MAX_DEPTH {
+                    self.deeper += 1;
+                } else {
+                    self.expected = Value;
+                    let key = self.key().to_string();
+                    self.open.push((sign, key));
+                }
+                self.expected = if sign == b'{' { KeyOrEnd } else { ElementOrEnd };
+                matches!(expected, Value | ElementOrEnd) && self.deeper == 0
+            }
+            b'}' | b']' => {
+                let is_own = is_in_object == (sign == b'}') && !self.open.is_empty();
+                if self.deeper > 0 {
+                    self.deeper -= 1;
+                } else {
+                    self.open.pop();
+                }
+                self.expected = CommaOrEnd;
+                is_own && matches!((sign, expected), (_, CommaOrEnd) | (b'}', KeyOrEnd) | (b']', ElementOrEnd))
+            }
+            b',' => {
+                self.expected = if is_in_object { Key } else { Value };
+                expected == CommaOrEnd && !self.open.is_empty()
+            }
+            b':' => {
+                self.expected = Value;
+                expected == Colon
+            }
+            _ => true,
         }
-        self.is_key = bracket == b'{';
     }
 
-    fn end(&mut self) {
-        if self.deeper > 0 {
-            self.deeper -= 1;
-        } else {
-            self.open.pop();
+    /// A text, a number or a word; false where none may come.
+    fn pass_value(&mut self, is_text: bool) -> bool {
+        let expected = self.expected;
+        self.expected = if self.is_key() { ExpectedToken::Colon } else { ExpectedToken::CommaOrEnd };
+        match expected {
+            ExpectedToken::Value | ExpectedToken::ElementOrEnd => true,
+            ExpectedToken::Key | ExpectedToken::KeyOrEnd => is_text,
+            ExpectedToken::Colon | ExpectedToken::CommaOrEnd => false,
         }
-        self.is_key = false;
     }
 }
 
@@ -93,6 +139,10 @@ pub(super) struct Lexer {
     is_escaped: bool,
     /// A text was met of which the rule says so.
     pub(super) refuses: bool,
+    /// Something came that breaks the rules of JSON.
+    pub(super) is_broken: bool,
+    /// Where they are asked for, texts as they stand in the file, and whether they stay. Who takes them leaves it empty.
+    pub(super) texts: Option<Vec<(Vec<u8>, bool)>>,
 }
 
 impl Lexer {
@@ -107,7 +157,15 @@ impl Lexer {
             is_text: false,
             is_escaped: false,
             refuses: false,
+            is_broken: false,
+            texts: None,
         }
+    }
+
+    /// Forgets what is open: a line begins.
+    pub(super) fn begin_line(&mut self) {
+        self.text.clear();
+        (self.place, self.is_text, self.is_escaped) = (Place::default(), false, false);
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
@@ -117,20 +175,17 @@ impl Lexer {
         }
         if self.is_text || !is_sign {
             self.is_escaped = self.is_text && byte == b'\\' && !self.is_escaped;
+            self.is_broken |= byte < b' ';
             if self.text.len() < MAX_TEXT_BYTES {
                 self.text.push(byte);
             }
             return;
         }
         self.end_word();
-        match byte {
-            b'"' => return self.is_text = true,
-            b'{' | b'[' => self.place.begin(byte),
-            b'}' | b']' => self.place.end(),
-            b',' => self.place.is_key = self.place.open.last().is_some_and(|(bracket, _)| *bracket == b'{'),
-            b':' => self.place.is_key = false,
-            _ => {}
+        if byte == b'"' {
+            return self.is_text = true;
         }
+        self.is_broken |= !self.place.pass_sign(byte);
         self.out.push(byte);
     }
 
@@ -146,8 +201,12 @@ impl Lexer {
                 self.out.extend(word.iter().map(|byte| if byte.is_ascii_digit() { b'0' } else { *byte }));
             }
             (Some(_), word) | (None, word @ (b"true" | b"false" | b"null")) => self.out.extend_from_slice(word),
-            _ => self.out.push(b'0'),
+            _ => {
+                self.is_broken = true;
+                self.out.push(b'0');
+            }
         }
+        self.is_broken |= !self.place.pass_value(false);
     }
 
     fn end_text(&mut self) {
@@ -158,11 +217,15 @@ impl Lexer {
         let plain = String::from_utf8_lossy(&text);
         let fate = if raw.len() < MAX_TEXT_BYTES { (self.rule)(&self.place, &plain) } else { Fate::Goes };
         self.refuses |= fate == Fate::Refuses;
-        if self.place.is_key
+        if self.place.is_key()
             && self.place.deeper == 0
             && let Some((_, key)) = self.place.open.last_mut()
         {
             *key = plain.clone().into_owned();
+        }
+        self.is_broken |= !self.place.pass_value(true);
+        if let Some(texts) = &mut self.texts {
+            texts.push((raw.clone(), fate == Fate::Stays));
         }
         self.out.push(b'"');
         let start = self.out.len();

@@ -207,6 +207,25 @@ fn copies_of_other_formats_answer_alike() {
             verified.stdout,
             ran.stderr
         );
+        // A copy in which a text was put.
+        if ["ruby-objspace", "heapgraph"].contains(&fixture.format.as_str()) && !has_lost {
+            let (before, after) = (unpacked(&path), String::from_utf8(unpacked(&copy)).expect("a text"));
+            let runs_in_copy = runs_in(after.as_bytes());
+            let is_plain =
+                |text: &&String| text.len() > 7 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ');
+            // No part of it is a part of a name.
+            let is_alone = |text: &&String| text.as_bytes().windows(6).all(|run| !runs_in_copy.contains(run));
+            let texts = texts_of_lines(&before);
+            if let Some(text) = texts.iter().filter(is_plain).find(is_alone) {
+                let at = after.find('~').expect("a filler");
+                let start = after[..at].rfind('"').expect("a text") + 1;
+                let end = at + after[at..].find('"').expect("its end");
+                let planted = folder.path().join("planted.jsonl").display().to_string();
+                std::fs::write(&planted, format!("{}{text}{}", &after[..start], &after[end..])).expect("written");
+                let told = run(&["redact", "--verify", &path, &planted]).expect_code(1).stdout;
+                assert!(told.contains("differs  no text is left"), "{path}: {told}");
+            }
+        }
         if fixture.format == "ruby-objspace" {
             let (left, allowed) = (unpacked(&copy), unpacked(&path));
             let values = |bytes: &[u8]| {

@@ -119,6 +119,8 @@ impl<'w, W: Work> Walk<'w, W> {
         self.flush()?;
         self.bytes.copy_within(self.at..self.end, 0);
         (self.end, self.at, self.written) = (self.end - self.at, 0, 0);
+        // What was long is passed.
+        self.bytes.truncate(self.end.max(bytes).max(WINDOW_BYTES));
         while self.end < bytes && !self.has_ended {
             if self.end == self.bytes.len() {
                 self.bytes.resize((2 * self.end).min(bytes.max(WINDOW_BYTES)), 0);
@@ -127,9 +129,6 @@ impl<'w, W: Work> Walk<'w, W> {
             let got = self.source.fill(&mut self.bytes[self.end..])?;
             self.has_ended = got < room;
             self.end += got;
-        }
-        if self.end < WINDOW_BYTES && self.bytes.len() > 16 * WINDOW_BYTES {
-            self.bytes.truncate(WINDOW_BYTES);
         }
         Ok(self.end >= bytes)
     }

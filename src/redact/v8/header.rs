@@ -47,7 +47,7 @@ const WORDS: &str = "meta node_fields node_types edge_fields edge_types trace_fu
 
 /// Keys, and words of the header.
 pub(super) fn of_snapshot(place: &Place, text: &str) -> Fate {
-    let is_known = match place.is_key && place.depth() == 1 {
+    let is_known = match place.is_key() && place.depth() == 1 {
         true => KEYS.contains(&text),
         false => {
             let is_word = || WORDS.split_ascii_whitespace().any(|word| word == text);
