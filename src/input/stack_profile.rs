@@ -277,12 +277,17 @@ impl<'a> TextProfile<'a> {
         self.heap.add_stack(stack.iter().copied(), type_name, amount.scaled(self.rate))
     }
 
-    /// The dump. `total`: what the text says of all samples together. Error: if there is no such measure.
-    pub(super) fn finish(self, total: &TextAmounts, reading: &mut Reading) -> Result<AllocationDump, ReadError> {
+    /// The dump. `total`: what the text says of all samples together, where it means their sum. Error: if there is no such
+    /// measure.
+    pub(super) fn finish(
+        self,
+        total: Option<&TextAmounts>,
+        reading: &mut Reading,
+    ) -> Result<AllocationDump, ReadError> {
         if self.is_alloc && self.samples > 0 && self.sum.alloc.bytes == 0 {
             return Err(no_measure("alloc", "inuse"));
         }
-        if self.sum != *total {
+        if let Some(total) = total.filter(|total| self.sum != **total) {
             let text = || format!("{} bytes of {}", self.sum.inuse.bytes, total.inuse.bytes);
             reading.diagnostics.add(self.codes.total_mismatch, 1, Position::Line(1), text);
         }

@@ -180,9 +180,8 @@ fn copies_of_other_formats_answer_alike() {
             let is_said = [
                 "other events",
                 "no copies of this format: pprof",
-                "no copies of this format: gperftools",
-                "no copies of this format: jemalloc",
-                "no copies of this format: heapprofile",
+                "no copies of this format: heap profile of",
+                "no copies of this format: sampling heap profile",
                 "unknown format",
                 "a page with a trace",
                 "cannot be read",

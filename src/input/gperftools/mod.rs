@@ -84,7 +84,7 @@ impl Reader for Gperftools {
             sample = Some((amounts, stack));
         }
         add(&mut profile, &mut sample, &mut frames)?;
-        Ok(ParsedDump { extent, content: ParsedContent::Allocations(profile.finish(&total, reading)?) })
+        Ok(ParsedDump { extent, content: ParsedContent::Allocations(profile.finish(Some(&total), reading)?) })
     }
 
     fn is_profile(&self) -> bool {

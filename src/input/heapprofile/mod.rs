@@ -21,7 +21,7 @@ use super::{
 };
 use crate::allocations::{FrameNames, NameId};
 use problem_codes::*;
-use tree_text::{TreeNode, TreeText};
+use tree_text::{TreeEnding, TreeNode, TreeText};
 
 pub(super) struct Heapprofile;
 
@@ -56,16 +56,20 @@ impl Reader for Heapprofile {
         let extent = Extent { end: Position::Byte(text.len() as u64), objects: 0, loss_codes: &[] };
         // Names are there twice.
         let mut hold = |nodes: u64| share.hold(2 * text.len() as u64 + nodes * TEXT_NODE_BYTES);
-        let TreeText { nodes, end, is_whole } = TreeText::parse(&text, &mut hold)?;
+        let TreeText { nodes, end, ending } = TreeText::parse(&text, &mut hold)?;
         hold(nodes.len() as u64)?;
         if nodes.is_empty() {
             let text = "a sampling heap profile that breaks off before its first function";
             return Ok(ParsedDump { extent, content: ParsedContent::Nothing(text.into()) });
         }
-        if !is_whole {
-            reading.diagnostics.add(&TRUNCATED, 1, Position::Byte(end as u64), String::new);
-        } else if let Some(at) = text[end..].iter().position(|byte| !byte.is_ascii_whitespace()) {
-            reading.diagnostics.add(&DATA_AFTER_END, 1, Position::Byte((end + at) as u64), String::new);
+        let behind = text[end..].iter().position(|byte| !byte.is_ascii_whitespace()).map(|at| end + at);
+        let problem = match ending {
+            TreeEnding::Closed => behind.map(|at| (&DATA_AFTER_END, at)),
+            TreeEnding::Cut => Some((&TRUNCATED, end)),
+            TreeEnding::NoJson => Some((&NO_JSON, end)),
+        };
+        if let Some((code, at)) = problem {
+            reading.diagnostics.add(code, 1, Position::Byte(at as u64), String::new);
         }
         let functions: Vec<Function> = nodes.iter().map(|node| Function::of_node(node, reading)).collect();
         let several = names_of_several_files(&functions);

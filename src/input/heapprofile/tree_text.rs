@@ -24,8 +24,18 @@ pub(super) struct TreeText<'a> {
     pub(super) nodes: Vec<TreeNode<'a>>,
     /// Behind the last byte that was read.
     pub(super) end: usize,
-    /// The object around the tree is closed there.
-    pub(super) is_whole: bool,
+    pub(super) ending: TreeEnding,
+}
+
+/// Why no more of a text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeEnding {
+    /// The object around the tree is closed.
+    Closed,
+    /// The text breaks off.
+    Cut,
+    /// It is no JSON from there on.
+    NoJson,
 }
 
 impl<'a> TreeText<'a> {
@@ -52,36 +62,39 @@ impl<'a> TreeText<'a> {
                 Some(b'}') => {
                     at += 1;
                     if open.pop().is_none() {
-                        return Ok(TreeText { nodes, end: at, is_whole: true });
+                        return Ok(TreeText { nodes, end: at, ending: TreeEnding::Closed });
                     }
                 }
                 Some(b',' | b']') => at += 1,
                 Some(b'"') => match field(text, at, &mut nodes, open.last()) {
-                    Some(behind) => at = behind,
-                    None => return Ok(TreeText { nodes, end: at, is_whole: false }),
+                    Ok(behind) => at = behind,
+                    Err(ending) => return Ok(TreeText { nodes, end: at, ending }),
                 },
-                _ => return Ok(TreeText { nodes, end: at, is_whole: false }),
+                None => return Ok(TreeText { nodes, end: at, ending: TreeEnding::Cut }),
+                Some(_) => return Ok(TreeText { nodes, end: at, ending: TreeEnding::NoJson }),
             }
         }
     }
 }
 
-/// Reads a key with its value, but of children and the head only their beginning. Returns what follows; `None` where the text
-/// breaks off.
-fn field<'a>(text: &'a [u8], at: usize, nodes: &mut [TreeNode<'a>], open: Option<&u32>) -> Option<usize> {
-    let key_end = text_end(text, at + 1).ok()?;
+/// Reads a key with its value, but of children and the head only their beginning. Returns what follows. Error: if it is no JSON,
+/// or the text breaks off.
+fn field<'a>(text: &'a [u8], at: usize, nodes: &mut [TreeNode<'a>], open: Option<&u32>) -> Result<usize, TreeEnding> {
+    let key_end = text_end(text, at + 1).map_err(|_| TreeEnding::Cut)?;
     let key = &text[at + 1..key_end];
     let colon = skip_blanks(text, key_end + 1);
-    if text.get(colon) != Some(&b':') {
-        return None;
+    match text.get(colon) {
+        Some(b':') => {}
+        Some(_) => return Err(TreeEnding::NoJson),
+        None => return Err(TreeEnding::Cut),
     }
     let start = skip_blanks(text, colon + 1);
     match (key, text.get(start)) {
-        (b"children", Some(b'[')) if open.is_some() => return Some(start + 1),
-        (b"head", Some(b'{')) if nodes.is_empty() => return Some(start),
+        (b"children", Some(b'[')) if open.is_some() => return Ok(start + 1),
+        (b"head", Some(b'{')) if nodes.is_empty() => return Ok(start),
         _ => {}
     }
-    let (value, behind) = value(text, start).ok()?;
+    let (value, behind) = value(text, start).map_err(|_| TreeEnding::Cut)?;
     if let Some(node) = open.and_then(|&node| nodes.get_mut(node as usize)) {
         match (key, value) {
             (b"callFrame", RawValue::Other(frame)) => node.call_frame = Some(frame),
@@ -89,7 +102,7 @@ fn field<'a>(text: &'a [u8], at: usize, nodes: &mut [TreeNode<'a>], open: Option
             _ => {}
         }
     }
-    Some(behind)
+    Ok(behind)
 }
 
 #[cfg(test)]
@@ -109,9 +122,12 @@ mod tests {
         let nodes: Vec<_> = tree.nodes.iter().map(|node| (node.parent, node.self_bytes)).collect();
         assert_eq!(nodes, [(None, Some(1)), (Some(0), Some(2)), (Some(1), Some(3)), (Some(0), None)]);
         assert_eq!(tree.nodes[0].call_frame, Some(&br#"{"a":[1,{"b":2}]}"#[..]));
-        assert!(tree.is_whole && tree.end == text.len() - 1);
+        assert_eq!((tree.ending, tree.end), (TreeEnding::Closed, text.len() - 1));
+        for bad in [&br#"{"head":{"children":[7]}}"#[..], br#"{"head":{"id" 7}}"#] {
+            assert_eq!(parse(bad).ending, TreeEnding::NoJson);
+        }
         for end in 0..text.len() - 1 {
-            assert!(!parse(&text[..end]).is_whole, "{end}");
+            assert_eq!(parse(&text[..end]).ending, TreeEnding::Cut, "{end}");
         }
     }
 
@@ -119,6 +135,9 @@ mod tests {
     fn a_million_levels_are_read() {
         let text = [br#"{"head":"#, br#"{"children":["#.repeat(1_000_000).as_slice()].concat();
         let tree = parse(&text);
-        assert_eq!((tree.nodes.len(), tree.nodes[999_999].parent, tree.is_whole), (1_000_000, Some(999_998), false));
+        assert_eq!(
+            (tree.nodes.len(), tree.nodes[999_999].parent, tree.ending),
+            (1_000_000, Some(999_998), TreeEnding::Cut)
+        );
     }
 }

@@ -81,7 +81,9 @@ impl Reader for Jemalloc {
                 _ => reading.diagnostics.add(&BAD_LINE, 1, Position::Line(line_number), String::new),
             }
         }
-        Ok(ParsedDump { extent, content: ParsedContent::Allocations(profile.finish(&total, reading)?) })
+        // Of samples the total is another estimate than the stacks' sum.
+        let total = Some(&total).filter(|_| rate <= 1);
+        Ok(ParsedDump { extent, content: ParsedContent::Allocations(profile.finish(total, reading)?) })
     }
 
     fn is_profile(&self) -> bool {
