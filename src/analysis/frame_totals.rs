@@ -17,7 +17,7 @@ pub struct FlatAndCum {
 
 impl FlatAndCum {
     /// Adds those of another heap.
-    pub fn add(&mut self, other: &FlatAndCum) {
+    pub fn add_amounts(&mut self, other: &FlatAndCum) {
         self.flat.add(other.flat.bytes, other.flat.allocations);
         self.cum.add(other.cum.bytes, other.cum.allocations);
     }
@@ -53,6 +53,25 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) ->
         amounts.flat.allocations.get_or_insert(0);
     }
     by_name
+}
+
+/// Bytes on stacks that have any of the names, each stack once. O(frames).
+pub fn cum_bytes_of_names(
+    heap: &AllocationHeap,
+    totals: &AllocationTotals,
+    mut is_wanted: impl FnMut(NameId) -> bool,
+) -> u64 {
+    let mut is_below = vec![false; heap.frames.len()];
+    let mut bytes = 0u64;
+    // Callers have smaller numbers.
+    for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+        let is_below_caller = is_below[frame.parent as usize];
+        is_below[at] = is_below_caller || !frame.is_self_cost && is_wanted(frame.name);
+        if is_below[at] && !is_below_caller {
+            bytes = bytes.saturating_add(totals.total_at(at as u32).bytes);
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -91,6 +110,11 @@ mod tests {
             for (name, expected) in &expected {
                 prop_assert_eq!(bytes(name), *expected);
             }
+            // Names together: every stack that has one of them.
+            let wanted = [ids[1], ids[2]];
+            let of_stack = |(stack, bytes): &(Vec<usize>, u64)| if stack.iter().any(|&name| name < 2) { *bytes } else { 0 };
+            let together: u64 = stacks.iter().map(of_stack).sum();
+            prop_assert_eq!(cum_bytes_of_names(&heap, &totals, |name| wanted.contains(&name)), together);
             prop_assert!(found.iter().all(|(name, amounts)| expected.contains_key(name) || amounts.cum.bytes == 0));
         }
     }

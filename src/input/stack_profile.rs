@@ -170,7 +170,7 @@ impl TextAmounts {
         numbers.next().is_none().then_some(amounts)
     }
 
-    fn add(&mut self, other: &TextAmounts) {
+    fn add_amounts(&mut self, other: &TextAmounts) {
         let add = |to: &mut StackAmount, more: StackAmount| {
             to.bytes = to.bytes.saturating_add(more.bytes);
             to.allocations = Some(to.allocations.unwrap_or(0).saturating_add(more.allocations.unwrap_or(0)));
@@ -206,14 +206,14 @@ pub(super) struct TextCodes {
 pub(super) struct TextProfile<'a> {
     pub(super) heap: StackHeap,
     codes: &'static TextCodes,
-    files: MappedFiles<'a>,
-    known: FxHashMap<u64, NameId>,
+    mapped_files: MappedFiles<'a>,
+    name_of_address: FxHashMap<u64, NameId>,
     rate: u64,
     is_alloc: bool,
     has_alloc: bool,
     size_types: bool,
-    samples: u64,
-    sum: TextAmounts,
+    sample_count: u64,
+    sum_of_samples: TextAmounts,
 }
 
 impl<'a> TextProfile<'a> {
@@ -235,9 +235,21 @@ impl<'a> TextProfile<'a> {
         };
         let size_types = profile.type_label.is_some();
         let heap = StackHeap::new(reading);
-        let files = MappedFiles::parse(mapped, first_line, codes.bad_mapping, reading);
-        let (known, sum) = (FxHashMap::default(), TextAmounts::default());
-        Ok(TextProfile { heap, codes, files, known, rate, is_alloc, has_alloc: false, size_types, samples: 0, sum })
+        let mapped_files = MappedFiles::parse(mapped, first_line, codes.bad_mapping, reading);
+        let nothing = StackAmount { bytes: 0, allocations: Some(0) };
+        let (name_of_address, sum_of_samples) = (FxHashMap::default(), TextAmounts { inuse: nothing, alloc: nothing });
+        Ok(TextProfile {
+            heap,
+            codes,
+            mapped_files,
+            name_of_address,
+            rate,
+            is_alloc,
+            has_alloc: false,
+            size_types,
+            sample_count: 0,
+            sum_of_samples,
+        })
     }
 
     /// The addresses of a stack, innermost first; those that are none are left out, and the allocator's own unless all frames
@@ -254,7 +266,7 @@ impl<'a> TextProfile<'a> {
         };
         let mut addresses: Vec<u64> = fields.filter_map(address).collect();
         if !all_frames {
-            let own = addresses.iter().take_while(|&&address| self.files.is_of_allocator(address)).count();
+            let own = addresses.iter().take_while(|&&address| self.mapped_files.is_of_allocator(address)).count();
             addresses.drain(..if own < addresses.len() { own } else { 0 });
         }
         addresses
@@ -262,14 +274,14 @@ impl<'a> TextProfile<'a> {
 
     /// The name of an address.
     pub(super) fn name_of(&mut self, address: u64) -> NameId {
-        let (files, names, frame_names) = (&self.files, &mut self.heap.names, self.heap.frame_names);
-        *self.known.entry(address).or_insert_with(|| names.intern(&files.name(address, frame_names)))
+        let (files, names, frame_names) = (&self.mapped_files, &mut self.heap.names, self.heap.frame_names);
+        *self.name_of_address.entry(address).or_insert_with(|| names.intern(&files.name(address, frame_names)))
     }
 
     /// Adds a sample; its callers come first. Error: if there is no memory for it.
     pub(super) fn add_sample(&mut self, stack: &[NameId], amounts: &TextAmounts) -> Result<(), ReadError> {
-        self.samples += 1;
-        self.sum.add(amounts);
+        self.sample_count += 1;
+        self.sum_of_samples.add_amounts(amounts);
         self.has_alloc |= amounts.alloc != amounts.inuse && amounts.alloc.bytes > 0;
         let amount = if self.is_alloc { amounts.alloc } else { amounts.inuse };
         let size = amount.allocations.filter(|&count| count > 0).map_or(0, |count| amount.bytes / count);
@@ -284,11 +296,11 @@ impl<'a> TextProfile<'a> {
         total: Option<&TextAmounts>,
         reading: &mut Reading,
     ) -> Result<AllocationDump, ReadError> {
-        if self.is_alloc && self.samples > 0 && self.sum.alloc.bytes == 0 {
+        if self.is_alloc && self.sample_count > 0 && self.sum_of_samples.alloc.bytes == 0 {
             return Err(no_measure("alloc", "inuse"));
         }
-        if let Some(total) = total.filter(|total| self.sum != **total) {
-            let text = || format!("{} bytes of {}", self.sum.inuse.bytes, total.inuse.bytes);
+        if let Some(total) = total.filter(|total| self.sum_of_samples != **total) {
+            let text = || format!("{} bytes of {}", self.sum_of_samples.inuse.bytes, total.inuse.bytes);
             reading.diagnostics.add(self.codes.total_mismatch, 1, Position::Line(1), text);
         }
         let measure = if self.is_alloc { "alloc" } else { "inuse" };
@@ -297,8 +309,8 @@ impl<'a> TextProfile<'a> {
             description += &format!("; estimated, one of {} bytes was sampled", self.rate);
         }
         reading.info.version = Some(description);
-        let process = self.files.program();
-        Ok(self.heap.finish(process, measure, self.samples, reading))
+        let process = self.mapped_files.program();
+        Ok(self.heap.finish(process, measure, self.sample_count, reading))
     }
 }
 

@@ -204,7 +204,7 @@ fn frames_that_are_left_out_can_be_asked_for() {
     );
 }
 
-/// A diff by function has flat and cum of both sides, and limits of flat.
+/// A diff by function has flat and cum of both sides, and limits of cum.
 #[test]
 fn functions_are_compared() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,7 +244,19 @@ fn functions_are_compared() {
     let limited = |limit: &str| run(&["diff", "--by", "function", "--fail-over", limit, "-q", &old, &new]);
     limited("=work=200").expect_code(0);
     assert!(limited("=work=199").expect_code(1).stderr.contains("work grew by"));
-    limited("=main=0").expect_code(0);
+    // With all it called; of both together each stack once.
+    limited("=main=200").expect_code(0);
+    limited("=main=199").expect_code(1);
+    limited("/main|work/=200").expect_code(0);
+    limited("/main|work/=199").expect_code(1);
+    let flat = |limit: &str| run(&["diff", "--fail-over", limit, "-q", &old, &new]);
+    flat("=main=0").expect_code(0);
+    let of_one = |limit: &str| run(&["stats", "--by", "function", "--fail-over", limit, "-q", &new]);
+    of_one("/main|work/=350").expect_code(0);
+    assert!(of_one("/main|work/=349").expect_code(1).stderr.contains("allocates 350 B (350 bytes)"));
+    let types = |limit: &str| run(&["stats", "--fail-over", limit, "-q", &new]);
+    types("/main|work/=350").expect_code(0);
+    types("=main=49").expect_code(1);
     limited("199").expect_code(1);
 }
 
@@ -314,6 +326,11 @@ fn texts_of_allocators_are_profiles_too() {
     assert!(of("main.fill").is_some_and(|(flat, cum)| flat < cum && cum < 949_888), "{orders:?}");
     let lines = flat_and_cum(&["stats", "--by", "line", "fixtures/gperftools/go-exact.txt"]);
     assert!(lines.contains(&("main.makeLine ./known.go:18".into(), 672_000, 672_000)), "{lines:?}");
+
+    // Nothing was allocated: no sum is wrong.
+    let nothing = b"heap profile: 0: 0 [0: 0] @ heapprofile\n\nMAPPED_LIBRARIES:\n";
+    let answer = run_with_input(&["info", "-f", "json", "-"], nothing).expect_code(0).json();
+    assert_eq!((&answer["problems"], &answer["heaps"][0]["total_bytes"]), (&json!([]), &json!(0)));
 
     // V8's has no counts, and as many levels as it likes.
     let levels = 100_000;

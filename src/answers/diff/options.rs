@@ -163,9 +163,18 @@ impl GrowthLimits {
     }
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
-    /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
-    pub(super) fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Vec<OverLimit> {
-        let some = self.limits.iter().filter_map(|limit| limit.check(whole, rows));
+    /// stands for it; `rows` are all types, whatever is shown; `sums` the old and new bytes of the types of each limit that has
+    /// some, where they are not the sums of rows. O(limits x types).
+    pub(super) fn check(
+        &self,
+        whole: NamedGrowth<'_>,
+        rows: &[NamedGrowth<'_>],
+        mut sums: impl Iterator<Item = (u64, u64)>,
+    ) -> Vec<OverLimit> {
+        let some = self.limits.iter().filter_map(|limit| {
+            let sum = if limit.limits_types() { sums.next() } else { None };
+            limit.check(whole, rows, sum)
+        });
         some.chain(self.each_type.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
     }
 
@@ -193,7 +202,12 @@ impl GrowthLimit {
         self.types.is_some()
     }
 
-    fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
+    /// The types that it limits.
+    pub(super) fn types(&self) -> Option<&TypePattern> {
+        self.types.as_ref()
+    }
+
+    fn check(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>], sum: Option<(u64, u64)>) -> Option<OverLimit> {
         let checked = match &self.types {
             None => whole,
             Some(pattern) => {
@@ -207,11 +221,11 @@ impl GrowthLimit {
                         rows.iter().map(|row| row.name),
                     ));
                 }
-                own.fold(NamedGrowth { name: text, old_bytes: 0, new_bytes: 0 }, |sum, row| NamedGrowth {
-                    old_bytes: sum.old_bytes.saturating_add(row.old_bytes),
-                    new_bytes: sum.new_bytes.saturating_add(row.new_bytes),
-                    ..sum
-                })
+                let add = |(old, new): (u64, u64), row: &NamedGrowth<'_>| {
+                    (old.saturating_add(row.old_bytes), new.saturating_add(row.new_bytes))
+                };
+                let (old_bytes, new_bytes) = sum.unwrap_or_else(|| own.fold((0, 0), add));
+                NamedGrowth { name: text, old_bytes, new_bytes }
             }
         };
         let limit = self.limit.at_most(checked.old_bytes);
@@ -269,7 +283,7 @@ mod tests {
     ];
 
     fn said(limit: &str) -> Option<OverLimit> {
-        limit.parse::<GrowthLimit>().unwrap().check(HEAP, &ROWS)
+        limit.parse::<GrowthLimit>().unwrap().check(HEAP, &ROWS, None)
     }
 
     #[test]
@@ -329,7 +343,7 @@ mod tests {
                 each_type: share,
                 min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
             };
-            limits.check(HEAP, &ROWS).pop().map(|over| over.text)
+            limits.check(HEAP, &ROWS, std::iter::empty()).pop().map(|over| over.text)
         };
         let a = "A[] by 200 B (200 bytes)";
         assert_eq!(

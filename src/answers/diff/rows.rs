@@ -241,7 +241,9 @@ impl DiffRows {
 
     /// All types, with their bytes on both sides; of those that are asked for.
     pub(super) fn growth_of_types(&self) -> Vec<NamedGrowth<'_>> {
-        let bytes = |amounts: &Amounts| if self.options.retained { amounts.retained_bytes } else { amounts.bytes };
+        let is_of_frames = matches!(self.source, RowSource::Frames(_));
+        let of_retained = self.options.retained || is_of_frames;
+        let bytes = |amounts: &Amounts| if of_retained { amounts.retained_bytes } else { amounts.bytes };
         match &self.source {
             RowSource::Joined(_) if self.by == DiffBy::Objects => Vec::new(),
             RowSource::Joined(rows) | RowSource::Frames(rows) => {

@@ -18,7 +18,7 @@ use crate::cli::terminal::session::Session;
 /// Joined by name and never by object id, so the dumps may be of different formats of one runtime. Types that changed only, largest
 /// growth first. Exit code 1 when something grew by more than --fail-over or --fail-over-type.
 ///
-/// Of allocations --by function has flat (what a function allocated itself, which limits are of) and cum (with all it called).
+/// Of allocations --by function has flat (what a function allocated itself) and cum (with all it called); limits are of cum.
 /// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW; of V8 snapshots of one process
 /// object by object, with --by object.
 ///

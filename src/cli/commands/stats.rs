@@ -109,7 +109,7 @@ fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<
     asked.warn();
     let is_graph = asked.dump.graph().is_some();
     if !is_graph && args.needs_objects() {
-        bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
+        bail!("the dump holds allocation totals, no objects: leave --by, --retained and --where out");
     }
     asked.note_unmatched_owners(&options.type_ownership);
     let options = args.with_order(options, is_graph, !is_graph)?;
@@ -210,8 +210,9 @@ impl Args {
     /// The same as the library takes it, but for the order, which depends on what a dump holds.
     pub(crate) fn options(&self) -> Result<HistogramOptions> {
         let size_limits = self.fail_over.iter().map(|text| parse_size_limit(text)).collect::<Result<Vec<_>>>()?;
-        if !size_limits.is_empty() && self.by.group != GroupBy::Type {
-            bail!("--fail-over limits types: leave --by out");
+        let is_of_functions = matches!(self.by.group, GroupBy::Function | GroupBy::Line);
+        if !size_limits.is_empty() && self.by.group != GroupBy::Type && !is_of_functions {
+            bail!("--fail-over limits types, or functions and lines with all they called: leave --by out");
         }
         self.scope.check_type_limits(!size_limits.is_empty())?;
         if self.shallow && !matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
@@ -242,7 +243,6 @@ impl Args {
     fn needs_objects(&self) -> bool {
         self.by.group != GroupBy::Type && self.by.group.frame_names().is_none()
             || self.retained.is_some()
-            || !self.fail_over.is_empty()
             || self.scope.filter.as_written().is_some()
     }
 

@@ -73,7 +73,7 @@ impl Reader for Gperftools {
             if line_number == 1 || line.is_empty() {
                 continue;
             }
-            add(&mut profile, &mut sample, &mut frames)?;
+            add_pending_sample(&mut profile, &mut sample, &mut frames)?;
             let at = memchr::memchr(b'@', line).unwrap_or(line.len());
             let Some(amounts) = TextAmounts::parse(&line[..at]).filter(|_| at < line.len()) else {
                 reading.diagnostics.add(&BAD_LINE, 1, Position::Line(line_number), String::new);
@@ -83,7 +83,7 @@ impl Reader for Gperftools {
             let stack = addresses.into_iter().map(|address| profile.name_of(address)).collect();
             sample = Some((amounts, stack));
         }
-        add(&mut profile, &mut sample, &mut frames)?;
+        add_pending_sample(&mut profile, &mut sample, &mut frames)?;
         Ok(ParsedDump { extent, content: ParsedContent::Allocations(profile.finish(Some(&total), reading)?) })
     }
 
@@ -98,7 +98,7 @@ impl Reader for Gperftools {
 }
 
 /// Adds a sample with the names of its frames, if it has any, else with those of its addresses.
-fn add(
+fn add_pending_sample(
     profile: &mut TextProfile<'_>,
     sample: &mut Option<(TextAmounts, Vec<NameId>)>,
     frames: &mut Vec<NameId>,
