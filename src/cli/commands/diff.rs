@@ -115,7 +115,9 @@ impl Args {
 /// The rows of a diff.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
-    /// What to group by; backtrace, function: of allocations; object: which came and went, in V8 snapshots of one process
+    /// What to group by
+    ///
+    /// backtrace and function: of allocations, line and file: of profiles; object: which came and went, in V8 snapshots of one process
     #[arg(long, value_parser = word_parser(DiffBy::WORDS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
     pub(crate) by: DiffBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row
