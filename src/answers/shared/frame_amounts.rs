@@ -61,7 +61,7 @@ impl<'d> FrameAmounts<'d> {
             amounts.heaps.push(HeapRow::new(heap, &total));
             for (name, of_name) in totals_by_frame_name(heap, &totals) {
                 let name = Some(allocations.names.text(name)).filter(|name| !name.is_empty()).unwrap_or(NO_STACK);
-                amounts.by_name.entry(name).or_insert_with(FlatAndCum::default).add_amounts(&of_name);
+                amounts.by_name.entry(name).or_default().add_amounts(&of_name);
             }
             for (bytes, pattern) in amounts.cum_bytes_of_patterns.iter_mut().zip(patterns.clone()) {
                 let mut known: FxHashMap<NameId, bool> = FxHashMap::default();
