@@ -57,6 +57,35 @@ impl NameTable {
     }
 }
 
+/// What the frames of backtraces are named by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrameNames {
+    /// Functions.
+    #[default]
+    Function,
+    /// Functions with file and line.
+    Line,
+    /// Files of the source.
+    File,
+    /// Files of the program and its libraries.
+    Module,
+}
+
+impl FrameNames {
+    /// The words for them.
+    pub const WORDS: &[(&str, FrameNames)] = &[
+        ("function", FrameNames::Function),
+        ("line", FrameNames::Line),
+        ("file", FrameNames::File),
+        ("module", FrameNames::Module),
+    ];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, names)| *names == self).map_or("", |(word, _)| word)
+    }
+}
+
 /// A node of the backtrace tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
@@ -197,6 +226,8 @@ pub struct MemoryDump {
 pub struct AllocationDump {
     /// All names of frames and types.
     pub names: NameTable,
+    /// What frames are named by.
+    pub frame_names: FrameNames,
     /// The moments that have heaps, in order of time; `AllocationHeap::dump_number` is the place in this list, from 1.
     pub dumps: Vec<MemoryDump>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.

@@ -33,7 +33,8 @@ impl AllocationAmount {
         (self.bytes, self.allocations) == (other.bytes, other.allocations)
     }
 
-    pub(super) fn add(&mut self, bytes: u64, allocations: Option<u64>) {
+    /// Adds bytes, and allocations where they are counted.
+    pub fn add(&mut self, bytes: u64, allocations: Option<u64>) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.allocations = add_counts(self.allocations, allocations);
     }
@@ -107,6 +108,11 @@ pub struct TotalsOptions<'a> {
     pub is_wanted: Option<&'a dyn Fn(NameId) -> bool>,
 }
 
+impl TotalsOptions<'_> {
+    /// All levels, all types together.
+    pub const WHOLE: TotalsOptions<'static> = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
+}
+
 /// Pairs of backtrace and type that may be inferred in a heap: a small file can ask for a billion of them. A pair takes
 /// some 120 bytes. Programs have backtraces of 48 frames at most and share most of them, so that real heaps come to a
 /// few for each entry.
@@ -153,6 +159,18 @@ impl AllocationTotals {
     /// In heaps of parts: what was allocated at the backtrace itself. O(1).
     pub fn exclusive(&self, frame: u32) -> AllocationAmount {
         self.exclusive[frame as usize]
+    }
+
+    /// Amount at a backtrace itself: of heaps that count what is below too, what is left without its callees. O(callees).
+    pub fn own(&self, frame: u32) -> AllocationAmount {
+        if self.is_complete {
+            return self.exclusive(frame);
+        }
+        self.callees(frame).iter().fold(self.total_at(frame), |own, &callee| {
+            let below = self.total_at(callee);
+            let allocations = own.allocations.map(|own| own.saturating_sub(below.allocations.unwrap_or(0)));
+            AllocationAmount { bytes: own.bytes.saturating_sub(below.bytes), allocations, ..own }
+        })
     }
 
     /// Amounts of types at a backtrace, by number of the type's name.

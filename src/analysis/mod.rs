@@ -17,6 +17,7 @@
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
 //! | `diff::compare_objects` | which objects came and went? | two dumps of one process side by side, by id | O(objects x log objects) | a bit per object |
 //! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
+//! | `frame_totals` | how much did each function allocate, itself and with all it called? | a walk over the tree that counts uses of names | O(frames) | per frame and name |
 //! | `heap_total` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
 //! | `diff::AllocationDiff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
@@ -41,6 +42,7 @@ pub mod diff;
 pub mod dominator_order;
 pub mod dominator_paths;
 pub mod dominators;
+pub mod frame_totals;
 pub mod heap_total;
 pub mod histogram;
 pub mod holders;

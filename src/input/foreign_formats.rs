@@ -5,19 +5,11 @@
 const ARCHIVE_ADVICE: &str = "unpack it and name the dump in it";
 const PROCESS_ADVICE: &str = "it is the memory of a process as it was; what is read here are heap dumps, as runtimes write them: \
                        of a JVM's core, jhsdb jmap --binaryheap --core makes one";
-const PPROF_ADVICE: &str = "go tool pprof opens it";
 const NO_DUMP_ADVICE: &str = "name a heap dump";
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 /// First bytes of a file, its name in words, and advice.
-const FOREIGN_FORMATS: [(&[u8], &str, &str); 23] = [
-    (
-        b"{\"head\":{\"callFrame\"",
-        "a sampling heap profile (.heapprofile)",
-        "the developer tools of Chrome open it; a heap snapshot (.heapsnapshot) has the objects",
-    ),
-    (b"heap profile:", "a heap profile of gperftools or Go", PPROF_ADVICE),
-    (b"heap_v2/", "a heap profile of jemalloc", "jeprof opens it"),
+const FOREIGN_FORMATS: [(&[u8], &str, &str); 20] = [
     (b"Full thread dump", "a Java thread dump", "it holds no objects: jcmd PID GC.heap_dump FILE writes a heap dump"),
     (b"\0asm", "a WebAssembly module", NO_DUMP_ADVICE),
     (b"SQLite format 3\0", "an SQLite database", NO_DUMP_ADVICE),

@@ -139,7 +139,7 @@ impl<'a> JsonFields<'a> {
 }
 
 #[inline(always)]
-fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(u8::is_ascii_whitespace) {
         at += 1;
     }
@@ -183,7 +183,7 @@ fn find_byte_by_words(
 
 /// The place of the quote that ends a text, which begins at `offset`.
 #[inline(always)]
-fn text_end(text: &[u8], mut at: usize) -> Result<usize, MalformedLine> {
+pub(super) fn text_end(text: &[u8], mut at: usize) -> Result<usize, MalformedLine> {
     loop {
         let in_word = |word| mask_of_equal_bytes(word, b'"') | mask_of_equal_bytes(word, b'\\');
         at = find_byte_by_words(text, at, in_word, |text| memchr::memchr2(b'"', b'\\', text)).ok_or(MalformedLine)?;
@@ -196,7 +196,7 @@ fn text_end(text: &[u8], mut at: usize) -> Result<usize, MalformedLine> {
 
 /// The value at a place, and where it ends.
 #[inline(always)]
-fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), MalformedLine> {
+pub(super) fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), MalformedLine> {
     match text.get(at) {
         Some(b'"') => text_end(text, at + 1).map(|end| (RawValue::Text(&text[at + 1..end]), end + 1)),
         Some(b'[') => nested_end(text, at).map(|end| (RawValue::Array(&text[at + 1..end - 1]), end)),

@@ -411,7 +411,7 @@ impl<L: LineFormat> LineDetails<L> {
             entries,
         };
         let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
-        Ok(Some(AllocationDump { names, dumps: vec![moment], heaps: vec![heap] }))
+        Ok(Some(AllocationDump { names, dumps: vec![moment], heaps: vec![heap], ..AllocationDump::default() }))
     }
 }
 

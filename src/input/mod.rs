@@ -7,8 +7,9 @@
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
 //! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
 //!   `info`, `runtime`, `diagnostics`, `error`, `codes`: its words
-//! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
-//! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
+//! - `details`, `rereadable_file`: what is read from the dump again when it is printed; `contents`: of all objects at once
+//! - `stack_profile`: what readers of profiles share
+//! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `sink`, `repeat_detector`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
 mod contents;
@@ -19,13 +20,16 @@ mod encoding;
 mod error;
 mod foreign_formats;
 pub(crate) mod gcdump;
+mod gperftools;
 mod gzip_members;
 mod heapgraph;
+mod heapprofile;
 mod histogram_text;
 pub(crate) mod hprof;
 pub(crate) mod ibm_classic;
 mod info;
 mod java_types;
+mod jemalloc;
 mod json_lines;
 mod jvm_histogram;
 mod line_details;
@@ -48,6 +52,7 @@ mod sink;
 mod sos_dumpheap;
 mod source;
 mod spool;
+mod stack_profile;
 mod text;
 mod unpack;
 pub(crate) mod v8_snapshot;
@@ -71,7 +76,7 @@ pub(crate) use names_only::NamesOnly;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use nettrace::trace_follower::TraceFollower;
 pub use observer::{NoObserver, Observer, Phase};
-pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
+pub use options::{ProfileOptions, ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub(crate) use private_part::Blot;
 #[cfg(feature = "cli")]
 pub(crate) use problem_codes::POSSIBLE_REPEAT;
@@ -96,6 +101,9 @@ pub static READERS: &[&dyn Reader] = &[
     &pprof::Pprof,
     &jvm_histogram::JvmHistogram,
     &sos_dumpheap::SosDumpheap,
+    &gperftools::Gperftools,
+    &jemalloc::Jemalloc,
+    &heapprofile::Heapprofile,
     &ibm_classic::IbmClassic,
     &xna_cf::XnaCf,
 ];

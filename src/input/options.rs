@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::allocations::FrameNames;
+
 /// Options of reading for all formats; those special to one are in a struct of their own.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -25,11 +27,36 @@ pub struct ReadOptions {
     /// What tells of single objects will be asked for: a format that would read all again for that keeps it (V8's, where there
     /// is the memory). Default: false.
     pub keeps_details: bool,
-    /// The kind of values to read, of profiles that have several: `inuse`, `alloc`. Default: what the profile says, else what
-    /// is in use.
-    pub measure: Option<String>,
+    /// Options of the readers of profiles.
+    pub profile: ProfileOptions,
     /// Options of the XNA / .NET CF reader.
     pub xna_cf: XnaCfOptions,
+}
+
+/// Options of the readers of profiles: sampled stacks of allocations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileOptions {
+    /// The kind of values to read, of several: `inuse`, `alloc`. Default: what the profile says, else what is in use.
+    pub measure: Option<String>,
+    /// What frames are named by; files and modules have no say in dumps that are no profiles. Default: functions.
+    pub frame_names: FrameNames,
+    /// The label whose values are the types of what was allocated. Default: a function is the type of what it allocated.
+    pub type_label: Option<String>,
+    /// Frames too that the profile wants left out. Default: false.
+    pub all_frames: bool,
+}
+
+impl ProfileOptions {
+    /// The first option, as it is written, that says something in profiles alone.
+    pub(super) fn option_of_profiles(&self) -> Option<&'static str> {
+        let options = [
+            ("--measure", self.measure.is_some()),
+            ("--frames line", self.frame_names == FrameNames::Line),
+            ("--type-label", self.type_label.is_some()),
+            ("--all-frames", self.all_frames),
+        ];
+        options.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
 }
 
 /// Rules of sizes and holding that a dump is read by.
@@ -69,7 +96,7 @@ impl Default for ReadOptions {
             snapshot: SnapshotChoice::default(),
             rules: Rules::default(),
             keeps_details: false,
-            measure: None,
+            profile: ProfileOptions::default(),
             xna_cf: XnaCfOptions::default(),
         }
     }

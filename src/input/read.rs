@@ -102,8 +102,11 @@ pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<CountedT
 /// The reader of a source, when it can read by the rules that are asked for.
 fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
     let reader = detect(source, options)?;
-    if options.measure.is_some() && !reader.has_measures() {
-        return Err(ReadError::new(ReadErrorKind::NotSupported(format!("{} has one measure alone", reader.name()))));
+    if let Some(option) = options.profile.option_of_profiles().filter(|_| !reader.is_profile()) {
+        let profiles = READERS.iter().copied().filter(|reader| reader.is_profile()).collect::<Vec<_>>();
+        let text =
+            format!("{option} acts in profiles alone ({}), not in {}", names(&profiles).join(", "), reader.name());
+        return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
     }
     if reader.rules().contains(&options.rules) {
         Ok(reader)

@@ -106,8 +106,8 @@ pub trait Reader: Sync {
         false
     }
 
-    /// Returns true for a format whose files may have several measures ([`ReadOptions::measure`]).
-    fn has_measures(&self) -> bool {
+    /// Returns true for a format of profiles, which [`ReadOptions::profile`] is for.
+    fn is_profile(&self) -> bool {
         false
     }
 

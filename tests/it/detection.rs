@@ -72,11 +72,9 @@ fn files_that_are_no_dumps_are_called_by_their_names() {
     };
     let core = [b"\x7fELF\x02\x01\x01", &[0; 9][..], &[4, 0], &[0; 40]].concat();
     for (bytes, what, advice) in [
-        (br#"{"head":{"callFrame":{"functionName":"(root)"}}}"#.to_vec(), "sampling heap profile", ".heapsnapshot"),
         (packed(&tar), "a tar archive", "unpack it and name the dump in it"),
         (tar, "a tar archive", "unpack it and name the dump in it"),
         (b"PK\x03\x04\x14\0\0\0".to_vec(), "a zip archive", "unpack it and name the dump in it"),
-        (b"heap profile: 1: 2 [1: 2] @ heapprofile\n".to_vec(), "gperftools", "pprof"),
         (core, "an ELF core dump", "jhsdb jmap"),
         (
             b"0SECTION       TITLE subcomponent dump routine\nNULL\n".to_vec(),

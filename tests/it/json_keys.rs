@@ -185,6 +185,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         add(&words);
     }
     add(&["diff", TRACE_49, TRACE_66]);
+    add(&["diff", TRACE_49, TRACE_66, "--by", "function"]);
     let snapshots: Vec<String> = (0..3)
         .map(|number| {
             let mut heap = Heap::default();

@@ -14,7 +14,7 @@ use heapdump::input::READERS;
 use serde_json::Value;
 
 /// Formats that no writer of `same_heap` writes, and what stands in for it.
-const NOT_WRITTEN: [(&str, &str); 6] = [
+const NOT_WRITTEN: [(&str, &str); 9] = [
     ("gcdump", "a .gcdump and a .nettrace of the same process are compared in dotnet.rs"),
     (
         "ruby-objspace",
@@ -24,6 +24,9 @@ const NOT_WRITTEN: [(&str, &str); 6] = [
     ("sos-dumpheap", "types alone; the fixtures' expected results are from a program of their own"),
     ("memory-infra", "allocation totals, no objects; written and read back in breakdown.rs"),
     ("pprof", "allocation totals, no objects"),
+    ("gperftools", "allocation totals, no objects"),
+    ("jemalloc", "allocation totals, no objects"),
+    ("heapprofile", "allocation totals, no objects"),
 ];
 
 /// The places that know every format, and which of them a new one has forgotten.
@@ -80,10 +83,12 @@ fn every_order_is_a_figure_of_the_rows() {
     let stats = HistogramOptions { retained: Some(RetainedBy::Minimum), ..HistogramOptions::default() };
     let owners = HistogramOptions { group_by: GroupBy::Package, ..HistogramOptions::default() };
     let pair = format!("fixtures/xna_cf/pair_before.txt {GAME}");
-    let asked: [(String, Vec<Figure>); 14] = [
+    let functions = HistogramOptions { group_by: GroupBy::Function, ..HistogramOptions::default() };
+    let asked: [(String, Vec<Figure>); 16] = [
         (format!("breakdown {TRACE} --by type --depth 1"), BreakdownOptions::ORDERS.to_vec()),
         (format!("diff {pair} --retained"), DiffBy::default().orders(true, true)),
         (format!("diff {TRACE} --dump 1,2"), DiffBy::default().orders(false, false)),
+        (format!("diff {TRACE} --dump 1,2 --by function"), DiffBy::Groups(GroupBy::Function).orders(false, false)),
         (format!("dominators {GAME}"), DominatorTreeOptions::ORDERS.to_vec()),
         (format!("dominators {GAME} --by type"), vec![RETAINED, SHALLOW]),
         (format!("info {pair} {ZOO} {TRACE}"), InfoOfFiles::ORDERS.to_vec()),
@@ -91,6 +96,7 @@ fn every_order_is_a_figure_of_the_rows() {
         (format!("referrers --type List {GAME}"), ReferrersOptions::ORDERS.to_vec()),
         (format!("stats {GAME} --retained"), stats.orders(true, false)),
         (format!("stats {GAME} --by package"), owners.orders(true, false)),
+        (format!("stats {TRACE} --by function"), functions.orders(false, true)),
         (format!("stats {TRACE}"), HistogramOptions::default().orders(false, true)),
         (format!("strings {ZOO}"), StringsOptions::ORDERS.to_vec()),
         (format!("threads {ZOO}"), ThreadsOptions::ORDERS.to_vec()),

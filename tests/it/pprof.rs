@@ -1,10 +1,11 @@
 //! Profiles that mean harm: what a few bytes of them ask for is bounded. Profiles that are written: they are what was read.
+//! Functions, lines, files, modules and labels: their figures against samples counted by hand.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::common::cmd::{run, run_with_input};
+use crate::common::cmd::{project, run, run_with_input};
 
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -122,4 +123,226 @@ fn exported_profiles_are_read_back() {
         *expected.entry(path.to_string()).or_default() += bytes.parse::<u64>().unwrap();
     }
     assert!(own == expected && own.len() > 100, "{own:#?}");
+}
+
+/// Name, flat and cum of the rows.
+fn flat_and_cum(words: &[&str]) -> Vec<(String, u64, u64)> {
+    let answer = run(&[words, &["-f", "json", "-q"]].concat()).expect_code(0).json();
+    let figure = |row: &Value, key: &str| row[key].as_u64().unwrap();
+    let row =
+        |row: &Value| (row["group"].as_str().unwrap().to_string(), figure(row, "flat_bytes"), figure(row, "cum_bytes"));
+    answer["groups"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// The figures of the program that made the profile (its MANIFEST.md): 3,000 lines of 112 bytes, 1,000 orders of 80 by three
+/// stacks in which one function is on it once, twice and three times, 1,089,560 bytes in `main` itself.
+#[test]
+fn a_recursive_stack_counts_once() {
+    let file = "fixtures/pprof/go-heap.pb.gz";
+    let rows = flat_and_cum(&["stats", "--by", "function", file]);
+    let of = |rows: &[(String, u64, u64)], name: &str| {
+        let (_, flat, cum) = rows.iter().find(|(own, ..)| own == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+        (*flat, *cum)
+    };
+    assert_eq!(of(&rows, "main.makeLine"), (336_000, 336_000));
+    assert_eq!(of(&rows, "main.makeOrder"), (80_000, 416_000));
+    assert_eq!(of(&rows, "main.fill"), (0, 416_000), "on 334, 333 and 333 stacks one, two and three times");
+    assert_eq!(of(&rows, "main.main").0, 1_089_560);
+    let whole: u64 = rows.iter().map(|(_, flat, _)| flat).sum();
+    assert_eq!(whole, 1_508_120, "every byte is flat once");
+    let counts =
+        run(&["stats", "--by", "function", "--type", "=main.fill", "-f", "json", "-q", file]).expect_code(0).json();
+    let counts = ["flat_allocations", "cum_allocations"].map(|key| counts["groups"][0][key].as_u64());
+    assert_eq!(counts, [Some(0), Some(5_000)], "nothing itself, 5,000 with all it called");
+    let sorted = flat_and_cum(&["stats", "--by", "function", "--sort", "cum", file]);
+    assert!(sorted.is_sorted_by_key(|(.., cum)| std::cmp::Reverse(*cum)) && sorted.len() == rows.len());
+
+    // By line no byte is lost, and a function's lines have what it has.
+    let lines = flat_and_cum(&["stats", "--by", "line", file]);
+    let of_orders = lines.iter().filter(|(line, ..)| line.starts_with("main.makeOrder "));
+    assert_eq!(of_orders.map(|(_, flat, _)| flat).sum::<u64>(), 80_000);
+    assert!(lines.iter().any(|(line, ..)| line.starts_with("main.makeLine ") && line.contains(".go:")), "{lines:?}");
+    for by in ["line", "file", "module"] {
+        let rows = flat_and_cum(&["stats", "--by", by, file]);
+        assert_eq!(rows.iter().map(|(_, flat, _)| flat).sum::<u64>(), whole, "{by}");
+        assert!(rows.iter().all(|(_, flat, cum)| flat <= cum && *cum <= whole), "{by}: {rows:?}");
+    }
+    // Trees by line have the paths of trees by function, one for each place of a call.
+    let tree = run(&["breakdown", "--frames", "line", "--invert", "--depth", "1", "-q", file]).expect_code(0).stdout;
+    assert!(tree.contains("main.makeLine ") && tree.contains(".go:"), "{tree}");
+
+    // Types are size classes: 3,000 lines of 112 bytes.
+    let sizes = run(&["stats", "--by", "size", "-f", "json", "-q", file]).expect_code(0).json();
+    let size = |name: &str| {
+        let row = sizes["types"].as_array().unwrap().iter().find(|row| row["type"] == name).cloned();
+        row.unwrap_or_else(|| panic!("{sizes}"))
+    };
+    let expected = json!({"total_bytes": 336_000, "allocations": 3_000, "type": "112 bytes"});
+    assert_eq!(size("112 bytes"), expected);
+    let unknown = run(&["stats", "--by", "label=thread", file]).expect_code(2).stderr;
+    assert!(unknown.contains("no sample has a label \"thread\"; there are: bytes"), "{unknown}");
+    let no_profile = run(&["stats", "--type-label", "bytes", "fixtures/xna_cf/pair_after.txt"]).expect_code(2).stderr;
+    assert!(no_profile.contains("--type-label acts in profiles alone (pprof"), "{no_profile}");
+    let no_profile = run(&["breakdown", "--frames", "file", "fixtures/xna_cf/pair_after.txt"]).expect_code(2).stderr;
+    assert!(no_profile.contains("--frames file: the dump is no profile"), "{no_profile}");
+    let words = ["stats", "--by", "line", "--frames", "file", file];
+    assert!(run(&words).expect_code(2).stderr.contains("leave --frames out"));
+    // Modules of .NET are still those of types.
+    run(&["stats", "--by", "module", "fixtures/gcdump/small-net9.gcdump.zst"]).expect_code(0);
+}
+
+#[test]
+fn frames_that_are_left_out_can_be_asked_for() {
+    let file = "fixtures/pprof/every-kind.pb";
+    let names = |words: &[&str]| -> Vec<String> {
+        flat_and_cum(&[&["stats", "--by", "function"], words].concat()).into_iter().map(|(name, ..)| name).collect()
+    };
+    let (left_out, all) = (names(&[file]), names(&["--all-frames", file]));
+    assert!(
+        !left_out.contains(&"sys_alloc".to_string()) && all.contains(&"sys_alloc".to_string()),
+        "{left_out:?} {all:?}"
+    );
+}
+
+/// A diff by function has flat and cum of both sides, and limits of cum.
+#[test]
+fn functions_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: u64| {
+        let path = folder.path().join(name);
+        // main > work > work, and main alone.
+        let sample = |stack: &[u64], bytes: u64| {
+            let stack: Vec<u8> = stack.iter().flat_map(|&id| varint(id)).collect();
+            message(2, &[message(1, &stack), message(2, &[varint(1), varint(bytes)].concat())].concat())
+        };
+        let mut profile = Vec::new();
+        for (kind, unit) in [(1, 2), (3, 4)] {
+            profile.extend(message(1, &[number(1, kind), number(2, unit)].concat()));
+        }
+        profile.extend([sample(&[2, 2, 1], bytes), sample(&[1], 50)].concat());
+        for id in [1, 2] {
+            profile.extend(message(4, &[number(1, id), message(4, &number(1, id))].concat()));
+            profile.extend(message(5, &[number(1, id), number(2, id + 4)].concat()));
+        }
+        for text in ["", "objects", "count", "space", "bytes", "main", "work"] {
+            profile.extend(message(6, text.as_bytes()));
+        }
+        std::fs::write(&path, profile).unwrap();
+        path.display().to_string()
+    };
+    let (old, new) = (write("old.pb", 100), write("new.pb", 300));
+    let diff = run(&["diff", "--by", "function", "-f", "json", "-q", &old, &new]).expect_code(0).json();
+    let row = |name: &str, flat: [i64; 3], cum: [i64; 3]| {
+        json!({
+            "group": name,
+            "flat_bytes_old": flat[0], "flat_bytes_new": flat[1], "flat_bytes_delta": flat[2],
+            "cum_bytes_old": cum[0], "cum_bytes_new": cum[1], "cum_bytes_delta": cum[2],
+        })
+    };
+    let expected = [row("work", [100, 300, 200], [100, 300, 200]), row("main", [50, 50, 0], [150, 350, 200])];
+    assert_eq!(diff["groups"], json!(expected));
+    let limited = |limit: &str| run(&["diff", "--by", "function", "--fail-over", limit, "-q", &old, &new]);
+    limited("=work=200").expect_code(0);
+    assert!(limited("=work=199").expect_code(1).stderr.contains("work grew by"));
+    // With all it called; of both together each stack once.
+    limited("=main=200").expect_code(0);
+    limited("=main=199").expect_code(1);
+    limited("/main|work/=200").expect_code(0);
+    limited("/main|work/=199").expect_code(1);
+    let flat = |limit: &str| run(&["diff", "--fail-over", limit, "-q", &old, &new]);
+    flat("=main=0").expect_code(0);
+    let of_one = |limit: &str| run(&["stats", "--by", "function", "--fail-over", limit, "-q", &new]);
+    of_one("/main|work/=350").expect_code(0);
+    assert!(of_one("/main|work/=349").expect_code(1).stderr.contains("allocates 350 B (350 bytes)"));
+    let types = |limit: &str| run(&["stats", "--fail-over", limit, "-q", &new]);
+    types("/main|work/=350").expect_code(0);
+    types("=main=49").expect_code(1);
+    limited("199").expect_code(1);
+}
+
+/// What docs/coming-from.md says of pprof's and jeprof's questions can be asked, in the words that stand there.
+#[test]
+fn questions_of_pprof_have_the_commands_that_are_documented() {
+    let text = std::fs::read_to_string(project("docs/coming-from.md")).unwrap();
+    let (_, chapter) = text.split_once("## go tool pprof").unwrap();
+    let chapter = chapter.split("\n## ").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut asked = 0;
+    for line in chapter.split('`').filter(|span| span.starts_with("heapdump ")) {
+        let words: Vec<String> = shlex::split(line).unwrap().into_iter().skip(1).collect();
+        let of_line = |word: String| match word.as_str() {
+            "heap.pb.gz" => "fixtures/pprof/go-heap.pb.gz".to_string(),
+            "jeprof.heap" => "fixtures/jemalloc/sampled.heap".to_string(),
+            "OLD" => "fixtures/gperftools/go-sampled.txt".to_string(),
+            "NEW" => "fixtures/gperftools/go-exact.txt".to_string(),
+            "page.html" | "copy.pb.gz" => folder.path().join(word).display().to_string(),
+            "PATTERN" => "make".to_string(),
+            _ => word.replace("KEY", "bytes"),
+        };
+        let words: Vec<String> = words.into_iter().map(of_line).collect();
+        let ran = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+        asked += 1;
+    }
+    assert!(asked > 20, "{asked}");
+}
+
+/// The same allocations by other writers: in every command, by file and by size too.
+#[test]
+fn texts_of_allocators_are_profiles_too() {
+    let known = "fixtures/gperftools/known.heap";
+    // leaf_small and leaf_big, each called by two ways: the second through four levels of one function.
+    let rows = flat_and_cum(&["stats", "--by", "function", known]);
+    let mut flat: Vec<u64> = rows.iter().map(|(_, flat, _)| *flat).filter(|flat| *flat > 0).collect();
+    flat.sort_unstable();
+    assert_eq!(flat, [200_000, 20_971_520], "{rows:?}");
+    let cum: Vec<u64> = rows.iter().filter(|(name, ..)| name.starts_with("known+")).map(|(.., cum)| *cum).collect();
+    assert!(cum.iter().all(|cum| *cum <= 21_171_520) && cum.contains(&21_171_520), "{rows:?}");
+    let modules = flat_and_cum(&["stats", "--by", "module", known]);
+    assert!(modules.contains(&("/opt/known/known".into(), 21_171_520, 21_171_520)), "{modules:?}");
+    let sizes = run(&["stats", "--by", "size", "-f", "json", "-q", known]).expect_code(0).json();
+    let expected = json!([
+        {"total_bytes": 20_971_520, "allocations": 20, "type": "1048576 bytes"},
+        {"total_bytes": 200_000, "allocations": 2_000, "type": "100 bytes"},
+    ]);
+    assert_eq!(sizes["types"], expected);
+    // Another allocator's size classes, and what was freed: 500 times 224.
+    let jemalloc = "fixtures/jemalloc/exact.heap";
+    let total = |words: &[&str]| {
+        let answer = run(&[&["stats", "-f", "json", "-q"], words].concat()).expect_code(0).json();
+        answer["totals"]["total_bytes"].as_u64().unwrap()
+    };
+    assert_eq!(total(&["--measure", "alloc", jemalloc]) - total(&[jemalloc]), 500 * 224);
+    let all = flat_and_cum(&["stats", "--by", "module", "--all-frames", jemalloc]);
+    let own = all.iter().find(|(name, ..)| name.contains("libjemalloc")).unwrap();
+    assert_eq!(own.1, total(&[jemalloc]), "the allocator's own frames are innermost");
+    let unknown = run(&["stats", "--measure", "alloc", "fixtures/jemalloc/sampled.heap"]).expect_code(2).stderr;
+    assert!(unknown.contains("no measure \"alloc\"; there are: inuse"), "{unknown}");
+
+    // Go's text and its protocol buffer are of one program: its own functions have the same.
+    let orders = flat_and_cum(&["stats", "--by", "function", "fixtures/gperftools/go-exact.txt"]);
+    let of = |name: &str| orders.iter().find(|(own, ..)| own == name).map(|(_, flat, cum)| (*flat, *cum));
+    assert_eq!(of("main.makeLine"), Some((6_000 * 112, 6_000 * 112)));
+    assert!(of("main.fill").is_some_and(|(flat, cum)| flat < cum && cum < 949_888), "{orders:?}");
+    let lines = flat_and_cum(&["stats", "--by", "line", "fixtures/gperftools/go-exact.txt"]);
+    assert!(lines.contains(&("main.makeLine ./known.go:18".into(), 672_000, 672_000)), "{lines:?}");
+
+    // Nothing was allocated: no sum is wrong.
+    let nothing = b"heap profile: 0: 0 [0: 0] @ heapprofile\n\nMAPPED_LIBRARIES:\n";
+    let answer = run_with_input(&["info", "-f", "json", "-"], nothing).expect_code(0).json();
+    assert_eq!((&answer["problems"], &answer["heaps"][0]["total_bytes"]), (&json!([]), &json!(0)));
+
+    // V8's has no counts, and as many levels as it likes.
+    let levels = 100_000;
+    let node = r#"{"callFrame":{"functionName":"f","url":"a.js","lineNumber":0},"selfSize":1,"children":["#;
+    let deep = format!(r#"{{"head":{}{}}}"#, node.repeat(levels), "]}".repeat(levels));
+    let answer =
+        run_with_input(&["stats", "--by", "function", "-f", "json", "-"], deep.as_bytes()).expect_code(0).json();
+    let row = |bytes: usize, name: &str| {
+        json!({
+            "flat_bytes": bytes, "cum_bytes": bytes, "flat_allocations": null, "cum_allocations": null, "group": name
+        })
+    };
+    let expected = json!([row(levels - 1, "f"), row(1, "(no stack)")]);
+    assert_eq!(answer["groups"], expected, "the head is no function");
 }

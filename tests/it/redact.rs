@@ -182,6 +182,8 @@ fn copies_of_other_formats_answer_alike() {
                 "no copies of this format: pprof",
                 "no copies of this format: Java class histogram",
                 "no copies of this format: .NET heap statistics",
+                "no copies of this format: heap profile of",
+                "no copies of this format: sampling heap profile",
                 "unknown format",
                 "a page with a trace",
                 "cannot be read",

@@ -4,7 +4,7 @@
 mod options;
 mod rows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use options::{DiffFlags, DiffOptions, GrowthLimit, GrowthLimits};
 pub use rows::*;
@@ -14,13 +14,15 @@ pub use super::shared::over_limit::OverLimit;
 pub use crate::analysis::diff::{Amounts, Change, Measure, delta};
 
 use super::diff_side::{DumpSide, check_runtimes};
+use super::frame_amounts::FrameAmounts;
 use super::heaps::{ChosenHeaps, HeapChoice, heap_title, process_title_of};
 pub use super::histogram_row::Totals;
 use super::problems::problems_of;
 use super::{AnswerError, GroupBy};
-use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::allocations::{AllocationDump, AllocationHeap, FrameNames};
 use crate::analysis::allocation_totals::{self, TotalsOptions};
 use crate::analysis::diff::{AllocationDiff, join_by_name};
+use crate::analysis::frame_totals::FlatAndCum;
 use crate::analysis::heap_total::HeapTotal;
 use crate::dump::{Content, OpenDump};
 use options::NamedGrowth;
@@ -64,11 +66,14 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
                 None => (None, join_by_name(old.rows, new.rows)),
             };
             let whole = if options.scope.chooses_some() { "what matches" } else { "the heap" };
-            let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), options);
+            let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), NO_SUMS, options);
             Ok(Diff { roots_inferred, objects, ..diff })
         }
         (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
             options.scope.check_on_allocations()?;
+            if let Some(frame_names) = options.by.frame_names().filter(|_| !options.retained) {
+                return diff_of_frames([(old, old_dump), (new, new_dump)], frame_names, options);
+            }
             let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
             if options.retained || !is_by_type_or_backtrace {
                 return Err(AnswerError::NeedsObjects);
@@ -80,12 +85,20 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
 }
 
 impl Diff {
-    /// `whole_words`: those for everything, which the limits are checked for.
-    fn new(old: Totals, new: Totals, whole_words: &str, source: RowSource, options: &DiffOptions) -> Self {
+    /// `whole_words`: those for everything, which the limits are checked for; `sums`: the old and new bytes of all that the pattern of
+    /// a limit matches, by limit that has one, where they are not the sums of rows.
+    fn new(
+        old: Totals,
+        new: Totals,
+        whole_words: &str,
+        source: RowSource,
+        sums: impl Iterator<Item = (u64, u64)>,
+        options: &DiffOptions,
+    ) -> Self {
         let rows = DiffRows::new(source, options);
         let whole = NamedGrowth { name: whole_words, old_bytes: old.bytes(), new_bytes: new.bytes() };
         Diff {
-            over_limits: options.growth_limits.violations(whole, &rows.growth_of_types()),
+            over_limits: options.growth_limits.violations(whole, &rows.growth_of_types(), sums),
             shallow_bytes_delta: (!rows.are_of_allocations()).then(|| delta(old.bytes(), new.bytes())),
             old,
             new,
@@ -98,6 +111,9 @@ impl Diff {
         }
     }
 }
+
+/// Limits are of the sums of rows.
+const NO_SUMS: std::iter::Empty<(u64, u64)> = std::iter::empty();
 
 /// Memory for a node or an entry of either dump: in the totals by node, and as a row.
 const BYTES_PER_ROW: u64 = 400;
@@ -124,8 +140,7 @@ fn diff_of_allocations(
             if by_type.pairs_left_out > 0 {
                 return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
             }
-            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
-            let paths = allocation_totals::AllocationTotals::compute(heap, &of_paths);
+            let paths = allocation_totals::AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
             diff.add_types(&by_type.types, &dump.names, number == 1);
             diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
         }
@@ -135,7 +150,39 @@ fn diff_of_allocations(
     let unmatched_heaps = UnmatchedHeaps::find(&sides);
     let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();
     let source = RowSource::Allocations(Box::new(diff));
-    Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, "the heaps", source, options) })
+    Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, "the heaps", source, NO_SUMS, options) })
+}
+
+/// By the names of frames, of all heaps that are chosen together.
+fn diff_of_frames(
+    dumps: [(&OpenDump, &AllocationDump); 2],
+    frame_names: FrameNames,
+    options: &DiffOptions,
+) -> Result<Diff, AnswerError> {
+    let patterns = options.growth_limits.limits.iter().filter_map(GrowthLimit::types);
+    let is_wanted = |name: &str| options.scope.types.as_ref().is_none_or(|types| types.matches(name));
+    let side = |choice: &HeapChoice, (dump, allocations): (&OpenDump, &'_ AllocationDump)| {
+        let chosen = choice.choose(allocations)?;
+        let amounts = FrameAmounts::compute(dump, allocations, &chosen.heaps, frame_names, patterns.clone())?;
+        let FrameAmounts { total, by_name, cum_bytes_of_patterns, .. } = amounts;
+        let of_name = |(name, FlatAndCum { flat, cum }): (&str, FlatAndCum)| {
+            let amounts = Amounts { count: flat.allocations, bytes: flat.bytes, retained_bytes: cum.bytes };
+            (name.to_string(), amounts)
+        };
+        let rows: BTreeMap<String, Amounts> =
+            by_name.into_iter().filter(|(name, _)| is_wanted(name)).map(of_name).collect();
+        let fuller_dump = chosen.fuller_dump;
+        Ok::<_, AnswerError>((UnmatchedHeaps::names(&chosen), fuller_dump, rows, total, cum_bytes_of_patterns))
+    };
+    let [old_choice, new_choice] = heap_choices_of_sides(&options.heaps);
+    let (old_heaps, old_fuller, old_rows, old, old_cum) = side(&old_choice, dumps[0])?;
+    let (new_heaps, new_fuller, new_rows, new, new_cum) = side(&new_choice, dumps[1])?;
+    let [old, new] = [old, new].map(|total| Totals::of_allocations(total.bytes, total.allocations));
+    let unmatched_heaps = UnmatchedHeaps::of_names(&old_heaps, &new_heaps);
+    let fuller_dumps = [old_fuller, new_fuller].into_iter().flatten().collect();
+    let source = RowSource::Frames(join_by_name(old_rows, new_rows));
+    let diff = Diff::new(old, new, "the heaps", source, old_cum.into_iter().zip(new_cum), options);
+    Ok(Diff { unmatched_heaps, fuller_dumps, ..diff })
 }
 
 /// The heaps to choose on either side.
@@ -147,18 +194,23 @@ fn heap_choices_of_sides(choice: &HeapChoice) -> [HeapChoice; 2] {
 }
 
 impl UnmatchedHeaps {
-    fn find(sides: &[ChosenHeaps<'_>]) -> Self {
-        let names = |side: &ChosenHeaps<'_>| -> BTreeSet<String> {
-            let name = |heap: &&AllocationHeap| match heap.process.as_str() {
-                // Numbers of processes mean nothing in another trace.
-                "" => heap.allocator.clone(),
-                _ => format!("{} ({})", process_title_of(heap), heap.allocator),
-            };
-            side.heaps.iter().map(name).collect()
+    /// Names of the heaps of a side.
+    fn names(side: &ChosenHeaps<'_>) -> BTreeSet<String> {
+        let name = |heap: &&AllocationHeap| match heap.process.as_str() {
+            // Numbers of processes mean nothing in another trace.
+            "" => heap.allocator.clone(),
+            _ => format!("{} ({})", process_title_of(heap), heap.allocator),
         };
-        let [old, new] = sides else { return UnmatchedHeaps::default() };
-        let (old, new) = (names(old), names(new));
+        side.heaps.iter().map(name).collect()
+    }
+
+    fn of_names(old: &BTreeSet<String>, new: &BTreeSet<String>) -> Self {
         let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
-        UnmatchedHeaps { old: only(&old, &new), new: only(&new, &old) }
+        UnmatchedHeaps { old: only(old, new), new: only(new, old) }
+    }
+
+    fn find(sides: &[ChosenHeaps<'_>]) -> Self {
+        let [old, new] = sides else { return UnmatchedHeaps::default() };
+        UnmatchedHeaps::of_names(&Self::names(old), &Self::names(new))
     }
 }

@@ -81,15 +81,18 @@ impl DiffBy {
     /// If the dumps have no such rows, in words for the command line.
     pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
         let DiffFlags { retained, paths, roots, with_unchanged, type_limits } = flags;
+        let is_of_frames = !of_objects && self.frame_names().is_some();
         match self {
-            by if type_limits && (paths || roots || by != DiffBy::default()) => {
+            by if type_limits && (paths || roots || by != DiffBy::default() && !is_of_frames) => {
                 Err("--fail-over TYPE=SIZE and --fail-over-type limit types: leave --by, --paths and --roots out")
             }
             _ if !of_objects && (retained || paths || roots) => {
                 Err("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
             }
-            by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
-            _ if !of_objects => Err("the dumps hold allocation totals: --by is type or backtrace"),
+            by if !of_objects && (is_of_frames || by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
+            _ if !of_objects => Err(
+                "the dumps hold allocation totals: --by is type, backtrace, or function; of profiles line, file or module",
+            ),
             DiffBy::Objects if retained || with_unchanged => {
                 Err("--by object has what new objects retain together: leave --retained and --all out")
             }
@@ -160,9 +163,18 @@ impl GrowthLimits {
     }
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
-    /// stands for it; `rows` are all types, whatever is shown. O(limits x types).
-    pub(super) fn violations(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Vec<OverLimit> {
-        let some = self.limits.iter().filter_map(|limit| limit.violation(whole, rows));
+    /// stands for it; `rows` are all types, whatever is shown; `sums` the old and new bytes of the types of each limit that has
+    /// some, where they are not the sums of rows. O(limits x types).
+    pub(super) fn violations(
+        &self,
+        whole: NamedGrowth<'_>,
+        rows: &[NamedGrowth<'_>],
+        mut sums: impl Iterator<Item = (u64, u64)>,
+    ) -> Vec<OverLimit> {
+        let some = self.limits.iter().filter_map(|limit| {
+            let sum = if limit.limits_types() { sums.next() } else { None };
+            limit.violation(whole, rows, sum)
+        });
         some.chain(self.each_type.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
     }
 
@@ -190,7 +202,17 @@ impl GrowthLimit {
         self.types.is_some()
     }
 
-    fn violation(&self, whole: NamedGrowth<'_>, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
+    /// The types that it limits.
+    pub(super) fn types(&self) -> Option<&TypePattern> {
+        self.types.as_ref()
+    }
+
+    fn violation(
+        &self,
+        whole: NamedGrowth<'_>,
+        rows: &[NamedGrowth<'_>],
+        sum: Option<(u64, u64)>,
+    ) -> Option<OverLimit> {
         let checked = match &self.types {
             None => whole,
             Some(pattern) => {
@@ -204,11 +226,11 @@ impl GrowthLimit {
                         rows.iter().map(|row| row.name),
                     ));
                 }
-                own.fold(NamedGrowth { name: text, old_bytes: 0, new_bytes: 0 }, |sum, row| NamedGrowth {
-                    old_bytes: sum.old_bytes.saturating_add(row.old_bytes),
-                    new_bytes: sum.new_bytes.saturating_add(row.new_bytes),
-                    ..sum
-                })
+                let add = |(old, new): (u64, u64), row: &NamedGrowth<'_>| {
+                    (old.saturating_add(row.old_bytes), new.saturating_add(row.new_bytes))
+                };
+                let (old_bytes, new_bytes) = sum.unwrap_or_else(|| own.fold((0, 0), add));
+                NamedGrowth { name: text, old_bytes, new_bytes }
             }
         };
         let limit = self.limit.at_most(checked.old_bytes);
@@ -266,7 +288,7 @@ mod tests {
     ];
 
     fn said(limit: &str) -> Option<OverLimit> {
-        limit.parse::<GrowthLimit>().unwrap().violation(HEAP, &ROWS)
+        limit.parse::<GrowthLimit>().unwrap().violation(HEAP, &ROWS, None)
     }
 
     #[test]
@@ -326,7 +348,7 @@ mod tests {
                 each_type: share,
                 min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
             };
-            limits.violations(HEAP, &ROWS).pop().map(|over| over.text)
+            limits.violations(HEAP, &ROWS, std::iter::empty()).pop().map(|over| over.text)
         };
         let a = "A[] by 200 B (200 bytes)";
         assert_eq!(

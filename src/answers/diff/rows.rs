@@ -14,7 +14,8 @@ use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
 use crate::answers::diff::options::DiffOptions;
 use crate::answers::diff::options::NamedGrowth;
 use crate::answers::diff_side::{
-    DiffColumn, DiffValue, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
+    CUM_DELTA, DiffColumn, DiffValue, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW,
+    TOTAL_OLD,
 };
 use crate::answers::diff_side::{object_changes, retained_bytes_of_set};
 use crate::answers::figure::{OBJECTS, Unit};
@@ -166,6 +167,8 @@ pub struct DiffRows {
 pub(super) enum RowSource {
     /// Names of objects, in the order of growth.
     Joined(JoinedRows),
+    /// Names of frames of allocation totals, in the order of growth; what is retained is cum.
+    Frames(JoinedRows),
     /// Types and backtraces of allocation totals.
     Allocations(Box<AllocationDiff>),
 }
@@ -228,7 +231,7 @@ impl DiffRows {
 
     /// Returns true if they are of allocation totals.
     pub fn are_of_allocations(&self) -> bool {
-        matches!(self.source, RowSource::Allocations(_))
+        !matches!(self.source, RowSource::Joined(_))
     }
 
     /// Returns true if they are in the order of percents.
@@ -238,10 +241,12 @@ impl DiffRows {
 
     /// All types, with their bytes on both sides; of those that are asked for.
     pub(super) fn growth_of_types(&self) -> Vec<NamedGrowth<'_>> {
-        let bytes = |amounts: &Amounts| if self.options.retained { amounts.retained_bytes } else { amounts.bytes };
+        let is_of_frames = matches!(self.source, RowSource::Frames(_));
+        let of_retained = self.options.retained || is_of_frames;
+        let bytes = |amounts: &Amounts| if of_retained { amounts.retained_bytes } else { amounts.bytes };
         match &self.source {
             RowSource::Joined(_) if self.by == DiffBy::Objects => Vec::new(),
-            RowSource::Joined(rows) => {
+            RowSource::Joined(rows) | RowSource::Frames(rows) => {
                 let rows = rows.iter().map(|(name, change)| (name.as_str(), bytes(&change.old), bytes(&change.new)));
                 rows.map(|(name, old_bytes, new_bytes)| NamedGrowth { name, old_bytes, new_bytes }).collect()
             }
@@ -286,7 +291,7 @@ impl DiffRows {
 
     fn row(&self, by: DiffBy, number: u32) -> DiffRow<'_> {
         let name = match &self.source {
-            RowSource::Joined(rows) => DiffName::Text(&rows[number as usize].0),
+            RowSource::Joined(rows) | RowSource::Frames(rows) => DiffName::Text(&rows[number as usize].0),
             RowSource::Allocations(diff) if by == DiffBy::Backtraces => DiffName::Backtrace(diff.names_of(number)),
             RowSource::Allocations(diff) => DiffName::Text(diff.type_name(number)),
         };
@@ -295,7 +300,7 @@ impl DiffRows {
 
     fn change(&self, by: DiffBy, number: u32) -> Change<Amounts> {
         match &self.source {
-            RowSource::Joined(rows) => rows[number as usize].1,
+            RowSource::Joined(rows) | RowSource::Frames(rows) => rows[number as usize].1,
             RowSource::Allocations(diff) if by == DiffBy::Backtraces => diff.change_of_path(number),
             RowSource::Allocations(diff) => diff.change_of_type(number),
         }
@@ -310,7 +315,7 @@ impl DiffRows {
         let with_all = self.options.with_unchanged || by == DiffBy::Objects;
         let is_shown = |change: &Change<Amounts>| with_all || change.old != change.new;
         let mut rows: Vec<u32> = match &self.source {
-            RowSource::Joined(rows) => {
+            RowSource::Joined(rows) | RowSource::Frames(rows) => {
                 (0u32..).zip(rows).filter(|(_, row)| is_shown(&row.1)).map(|row| row.0).collect()
             }
             RowSource::Allocations(diff) => {
@@ -326,7 +331,9 @@ impl DiffRows {
         };
         match self.options.order {
             Some(OBJECTS_DELTA) => largest_first(|change| change.growth(Measure::Count).unwrap_or(0).into()),
-            Some(RETAINED_DELTA) => largest_first(|change| change.growth(Measure::Retained).unwrap_or(0).into()),
+            Some(RETAINED_DELTA | CUM_DELTA) => {
+                largest_first(|change| change.growth(Measure::Retained).unwrap_or(0).into())
+            }
             Some(TOTAL_OLD | GONE_BYTES) => largest_first(|change| change.old.bytes.into()),
             Some(TOTAL_NEW | NEW_BYTES) => largest_first(|change| change.new.bytes.into()),
             Some(NEW) => largest_first(|change| change.new.count.unwrap_or(0).into()),
@@ -347,7 +354,10 @@ impl DiffRows {
 
 impl Serialize for DiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let lists = if self.are_of_allocations() { vec![DiffBy::default(), DiffBy::Backtraces] } else { vec![self.by] };
+        let lists = match self.source {
+            RowSource::Allocations(_) => vec![DiffBy::default(), DiffBy::Backtraces],
+            RowSource::Joined(_) | RowSource::Frames(_) => vec![self.by],
+        };
         let rows = |by: DiffBy| {
             let keyed = move |&row: &u32| KeyedRow { row: self.row(by, row), by, list: self };
             SerializeEach(move || self.ordered(by).rows.iter().map(keyed))

@@ -7,9 +7,10 @@ mod rows;
 use std::collections::{BTreeMap, HashMap};
 
 use super::figure::{
-    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
-    REFERENCES, RETAINED, SHALLOW, TOTAL,
+    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, CUM, CUM_ALLOCATIONS, ESTIMATED, ESTIMATED_OBJECTS, FLAT, FLAT_ALLOCATIONS,
+    OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, RETAINED, SHALLOW, TOTAL,
 };
+use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
 use super::heaps::HeapRow;
 use super::histogram_row::RowAmounts;
@@ -20,8 +21,9 @@ pub use super::shared::histogram_row::LoaderRow;
 pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
-use crate::allocations::{AllocationDump, Histograms, NameId, add_counts};
+use crate::allocations::{AllocationDump, FrameNames, Histograms, NameId, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
+use crate::analysis::frame_totals::FlatAndCum;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
@@ -292,7 +294,10 @@ fn histogram_of_allocations(
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     options.scope.check_on_allocations()?;
-    if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
+    if let Some(frame_names) = options.group_by.frame_names() {
+        return histogram_of_frames(dump, allocations, frame_names, options);
+    }
+    if options.group_by != GroupBy::Type || options.retained.is_some() {
         return Err(AnswerError::NeedsObjects);
     }
     let chosen = options.heaps.choose(allocations)?;
@@ -333,6 +338,40 @@ fn histogram_of_allocations(
         ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_ALLOCATIONS, options)
     };
     Ok(answer.with_rows(rows, options))
+}
+
+const FIGURES_OF_FRAMES: [Figure; 4] = [FLAT, CUM, FLAT_ALLOCATIONS, CUM_ALLOCATIONS];
+
+/// Rows are the names of frames: flat and cum.
+fn histogram_of_frames(
+    dump: &OpenDump,
+    allocations: &AllocationDump,
+    frame_names: FrameNames,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
+    let chosen = options.heaps.choose(allocations)?;
+    let patterns = options.size_limits.iter().map(|limit| &limit.types);
+    let amounts = FrameAmounts::compute(dump, allocations, &chosen.heaps, frame_names, patterns)?;
+    let FrameAmounts { total, by_name, heaps, cum_bytes_of_patterns } = amounts;
+    let rows: Vec<HistogramRow> = by_name
+        .into_iter()
+        .filter(|(name, _)| options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)))
+        .map(|(name, FlatAndCum { flat, cum })| {
+            let values = [Some(flat.bytes), Some(cum.bytes), flat.allocations, cum.allocations];
+            HistogramRow::new(name.to_string(), options.group_by, RowAmounts::new(&FIGURES_OF_FRAMES, values))
+        })
+        .collect();
+    let totals = Totals::of_allocations(total.bytes, total.allocations).with([(TYPES, Some(rows.len() as u64))]);
+    let answer = Histogram {
+        heaps: Some(heaps),
+        fuller_dump: chosen.fuller_dump,
+        problems: problems_of(dump.diagnostics()),
+        ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_FRAMES, options)
+    };
+    let sums = options.size_limits.iter().zip(cum_bytes_of_patterns);
+    let over_limits = sums.filter_map(|(limit, bytes)| limit.check_bytes(Some(bytes), "allocates", &rows)).collect();
+    let unlimited = HistogramOptions { size_limits: Vec::new(), ..options.clone() };
+    Ok(Histogram { over_limits, ..answer.with_rows(rows, &unlimited) })
 }
 
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
@@ -396,14 +435,20 @@ impl Histogram {
 
 impl SizeLimit {
     fn violation(&self, rows: &[HistogramRow]) -> Option<OverLimit> {
+        let first = rows.iter().find(|row| self.types.matches(row.name()));
+        let takes = if first.is_some_and(|row| row.retained_bytes.is_some()) { "retains" } else { "takes" };
+        self.check_bytes(None, takes, rows)
+    }
+
+    /// `bytes`: what those that match have together, where it is more or less than the rows' sum.
+    fn check_bytes(&self, bytes: Option<u64>, takes: &str, rows: &[HistogramRow]) -> Option<OverLimit> {
         let own: Vec<&HistogramRow> = rows.iter().filter(|row| self.types.matches(row.name())).collect();
-        let Some(first) = own.first() else {
+        if own.is_empty() {
             let names = rows.iter().map(HistogramRow::name);
             return Some(OverLimit::without_matching_rows("type in the dump", &self.text, &self.types, names));
-        };
-        let takes = if first.retained_bytes.is_some() { "retains" } else { "takes" };
+        }
         let bytes_of = |row: &&HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
-        let bytes = own.iter().map(bytes_of).fold(0, u64::saturating_add);
+        let bytes = bytes.unwrap_or_else(|| own.iter().map(bytes_of).fold(0, u64::saturating_add));
         let (pattern, limit) = (self.types.text(), format_bytes(self.bytes));
         let text = format!("{pattern} {takes} {} ({bytes} bytes), over the limit of {limit}", format_bytes(bytes));
         (bytes > self.bytes).then_some(OverLimit { text, is_over: true })

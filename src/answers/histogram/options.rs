@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED, SHALLOW, TOTAL};
+use crate::answers::figure::{
+    ALLOCATIONS, CUM, CUM_ALLOCATIONS, FLAT, FLAT_ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED,
+    SHALLOW, TOTAL,
+};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
 
@@ -71,6 +74,9 @@ impl HistogramOptions {
     pub fn orders(&self, with_graph: bool, of_allocations: bool) -> Vec<Figure> {
         let (by_name, retained) = (self.group_by.figure(), self.retained.map(|_| RETAINED));
         let mut orders = match of_allocations {
+            true if self.group_by.frame_names().is_some() => {
+                vec![FLAT, CUM, FLAT_ALLOCATIONS, CUM_ALLOCATIONS, by_name]
+            }
             true => vec![TOTAL, ALLOCATIONS, by_name],
             false => vec![OBJECTS, SHALLOW, by_name],
         };

@@ -149,7 +149,10 @@ impl Histogram {
             });
             let other = Some(figure(OTHER_BYTES)).filter(|&other| other > 0);
             let other = other.map(|other| format!("{} of types too small to be dumped, or of none", bytes(other)));
-            return heaps.chain(other.map(sentence_without_size)).collect();
+            let meaning = self.group_by.frame_names().map(|names| {
+                format!("flat: allocated by a {} itself; cum: with all it called, of each stack once", names.name())
+            });
+            return heaps.chain(other.into_iter().chain(meaning).map(sentence_without_size)).collect();
         }
         let (objects, types) = (count_of(figure(OBJECTS), "objects"), self.group_by.titles().1);
         let whole = (bytes(figure(SHALLOW)), format!(" in {objects} of {}", count_of(figure(TYPES), types)));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::allocations::Histograms;
+use crate::allocations::{FrameNames, Histograms};
 use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, totals_by_path, totals_by_path_bytes};
 use crate::analysis::diff::{ObjectChanges, compare_objects};
 use crate::analysis::histogram::GroupTally;
@@ -19,7 +19,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiffBy {
-    /// Types, or other groups of objects. Of allocation totals types alone.
+    /// Types, or other groups of objects. Of allocation totals types, and names of frames.
     Groups(GroupBy),
     /// Paths of types in the dominator tree: what grew under what. Of objects.
     Paths,
@@ -38,9 +38,17 @@ impl DiffBy {
         ("package", DiffBy::Groups(GroupBy::Package)),
         ("domain", DiffBy::Groups(GroupBy::Section)),
         ("module", DiffBy::Groups(GroupBy::Module)),
+        ("function", DiffBy::Groups(GroupBy::Function)),
+        ("line", DiffBy::Groups(GroupBy::Line)),
+        ("file", DiffBy::Groups(GroupBy::File)),
         ("backtrace", DiffBy::Backtraces),
         ("object", DiffBy::Objects),
     ];
+
+    /// What frames of stacks have to be named by, where rows of allocations are the names of frames.
+    pub fn frame_names(self) -> Option<FrameNames> {
+        if let DiffBy::Groups(by) = self { by.frame_names() } else { None }
+    }
 
     /// The word for one row, and several in a sentence.
     pub(in crate::answers) fn titles(self) -> (&'static str, &'static str) {
@@ -224,6 +232,13 @@ pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
 pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
 /// Growth in allocations.
 pub const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
+/// Growth in what functions allocated themselves.
+pub const FLAT_DELTA: Figure = Figure::bytes("flat_bytes_delta", "Flat\n+-", "flat");
+/// Growth in what functions allocated with all that they with_sort_word.
+pub const CUM_DELTA: Figure = Figure::bytes("cum_bytes_delta", "Cum\n+-", "cum");
+const FLAT_SIDES: [Figure; 3] =
+    side_figures(("flat_bytes_old", "Flat\nold"), ("flat_bytes_new", "Flat\nnew"), FLAT_DELTA);
+const CUM_SIDES: [Figure; 3] = side_figures(("cum_bytes_old", "Cum\nold"), ("cum_bytes_new", "Cum\nnew"), CUM_DELTA);
 const TOTAL_SIDES: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
 const ALLOCATIONS_SIDES: [Figure; 3] =
     side_figures(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
@@ -272,6 +287,9 @@ impl DiffBy {
                     [(NEW, Count, New), (NEW_BYTES, Bytes, New), (GONE, Count, Old), (GONE_BYTES, Bytes, Old)];
                 return columns.map(|(figure, measure, side)| DiffColumn { figure, measure, side }).to_vec();
             }
+            _ if !of_objects && self.frame_names().is_some() => {
+                return sides(Bytes, FLAT_SIDES).chain(sides(Measure::Retained, CUM_SIDES)).collect();
+            }
             _ if !of_objects => return sides(Bytes, TOTAL_SIDES).chain(sides(Count, ALLOCATIONS_SIDES)).collect(),
             DiffBy::RootKinds => (ROOTS_SIDES, HELD_SIDES),
             DiffBy::Paths | DiffBy::Backtraces => (OBJECTS_SIDES, RETAINED_SIDES),
@@ -287,6 +305,7 @@ impl DiffBy {
             (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],
             (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, by.figure()],
             (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, TYPE],
+            (by, false) if by.frame_names().is_some() => vec![FLAT_DELTA, CUM_DELTA, PERCENT, by.name_figure()],
             (by, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, by.name_figure().with_sort_word("name")],
         };
         orders.extend(retained.then_some(RETAINED_DELTA));

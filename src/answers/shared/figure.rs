@@ -85,6 +85,14 @@ pub const DOMINATED: Figure = Figure::new("dominated_objects", "Objects", Unit::
 pub const TOTAL: Figure = Figure::bytes("total_bytes", "Bytes", "bytes");
 /// Allocations.
 pub const ALLOCATIONS: Figure = Figure::count("allocations", "Allocations");
+/// Bytes that a function allocated itself, in the word of pprof.
+pub const FLAT: Figure = Figure::bytes("flat_bytes", "Flat", "flat");
+/// Allocations that it made itself.
+pub const FLAT_ALLOCATIONS: Figure = Figure::count("flat_allocations", "Flat #");
+/// Bytes that a function allocated with all that it called.
+pub const CUM: Figure = Figure::bytes("cum_bytes", "Cum", "cum");
+/// Allocations that it made with all that it called.
+pub const CUM_ALLOCATIONS: Figure = Figure::count("cum_allocations", "Cum #");
 /// Bytes of a place in a tree, or of all copies of a text.
 pub const BYTES: Figure = Figure::bytes("bytes", "Bytes", "bytes");
 /// Bytes that need not be there.

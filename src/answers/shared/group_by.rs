@@ -1,6 +1,7 @@
 //! Groups of objects, by type, package, owner and more.
 
 use super::figure::{Figure, TYPE, Unit};
+use crate::allocations::FrameNames;
 use crate::analysis::histogram::package_of;
 use crate::graph::{HeapGraph, TypeId};
 
@@ -35,6 +36,10 @@ pub enum GroupBy {
     Owner,
     /// The package of that.
     OwnerPackage,
+    /// The functions on the stacks of allocations, with what each allocated itself and with all it called.
+    Function,
+    /// The same of functions with file and line. Files and modules are such groups of allocations too.
+    Line,
 }
 
 /// The group of types that have no package.
@@ -71,6 +76,8 @@ impl GroupBy {
         ("file", GroupBy::File),
         ("owner", GroupBy::Owner),
         ("owner=package", GroupBy::OwnerPackage),
+        ("function", GroupBy::Function),
+        ("line", GroupBy::Line),
         // Another word for what has one; the first counts.
         ("namespace", GroupBy::Package),
     ];
@@ -78,6 +85,17 @@ impl GroupBy {
     /// Returns true where library objects are charged to the program's own.
     pub fn is_owner(self) -> bool {
         matches!(self, GroupBy::Owner | GroupBy::OwnerPackage)
+    }
+
+    /// What frames of stacks have to be named by, where groups of allocations are the names of frames.
+    pub fn frame_names(self) -> Option<FrameNames> {
+        match self {
+            GroupBy::Function => Some(FrameNames::Function),
+            GroupBy::Line => Some(FrameNames::Line),
+            GroupBy::File => Some(FrameNames::File),
+            GroupBy::Module => Some(FrameNames::Module),
+            _ => None,
+        }
     }
 
     /// The word for it, in JSON and on the command line.
@@ -111,6 +129,8 @@ impl GroupBy {
             GroupBy::File => ("File", "files"),
             GroupBy::Interval => ("Interval", "intervals"),
             GroupBy::Owner | GroupBy::OwnerPackage => ("Owner", "owners"),
+            GroupBy::Function => ("Function", "functions"),
+            GroupBy::Line => ("Line", "lines"),
         }
     }
 

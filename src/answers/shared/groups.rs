@@ -78,6 +78,7 @@ impl<'d> Groups<'d> {
                 Some("what loaded its types")
             }
             GroupBy::Heap if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
+            GroupBy::Function | GroupBy::Line => Some("stacks of allocations that are counted"),
             GroupBy::Interval if graph.allocation_intervals.names.is_empty() => Some("when objects were allocated"),
             _ => None,
         };
@@ -120,7 +121,9 @@ impl<'d> Groups<'d> {
                     | GroupBy::Heap
                     | GroupBy::Interval
                     | GroupBy::ReferenceStrength
-                    | GroupBy::File => {
+                    | GroupBy::File
+                    | GroupBy::Function
+                    | GroupBy::Line => {
                         return 0;
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),

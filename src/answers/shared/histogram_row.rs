@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 
 use crate::answers::shared::GroupBy;
-use crate::answers::shared::figure::{ALLOCATIONS, Figure, OBJECTS, RETAINED, SHALLOW, TOTAL};
+use crate::answers::shared::figure::{ALLOCATIONS, FLAT, FLAT_ALLOCATIONS, Figure, OBJECTS, RETAINED, SHALLOW, TOTAL};
 use crate::answers::shared::rows::LocationRow;
 use crate::graph::{HeapGraph, Loader};
 
@@ -157,14 +157,14 @@ impl HistogramRow {
         name_with_loader(self.name(), self.loader.as_ref().filter(|_| is_wanted))
     }
 
-    /// Shallow bytes of objects, or bytes of allocations; what is charged to a row is not among them.
+    /// Shallow bytes of objects, or bytes of allocations, flat ones of functions; what is charged to a row is not among them.
     pub fn bytes(&self) -> u64 {
-        self.figure(SHALLOW).or_else(|| self.figure(TOTAL)).unwrap_or(0)
+        [SHALLOW, TOTAL, FLAT].into_iter().find_map(|figure| self.figure(figure)).unwrap_or(0)
     }
 
     /// Objects or allocations, where they are counted.
     pub fn count(&self) -> Option<u64> {
-        self.figure(OBJECTS).or_else(|| self.figure(ALLOCATIONS))
+        [OBJECTS, ALLOCATIONS, FLAT_ALLOCATIONS].into_iter().find_map(|figure| self.figure(figure))
     }
 
     /// A figure of the row, where it has that.

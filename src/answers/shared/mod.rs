@@ -8,6 +8,7 @@ pub mod detached;
 pub(in crate::answers) mod diff_side;
 pub(in crate::answers) mod error;
 pub mod figure;
+pub(in crate::answers) mod frame_amounts;
 pub(in crate::answers) mod frames;
 pub(in crate::answers) mod group_by;
 pub(in crate::answers) mod grouped_strings;

@@ -5,11 +5,13 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use crate::allocations::FrameNames;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::{TypeChoice, TypePattern};
-use crate::answers::{CommandLine, Figure, Limits, ProblemRow, ScopeOptions, cut_sentence};
+use crate::answers::{CommandLine, Figure, GroupBy, Limits, ProblemRow, ScopeOptions, cut_sentence};
+use crate::dump::{Content, OpenDump};
 use crate::filter::Filter;
-use crate::input::{ReadOptions, Rules, SizeRadix};
+use crate::input::{ProfileOptions, ReadOptions, Rules, SizeRadix};
 use crate::report::{Format, parse_size};
 
 /// Options of every command that asks a dump: the form of the answer, and the way the dump is read.
@@ -204,14 +206,34 @@ impl InputArgs {
         InputArgs { read: ReadArgs { keeps_details: true, ..self.read.clone() }, ..self.clone() }
     }
 
+    /// The same for rows by names of frames, where the dump is a profile.
+    pub(crate) fn with_frames_of(&self, by: GroupBy) -> Result<Self> {
+        let (asked, wanted) = (self.read.frames, by.frame_names());
+        if let (Some(asked), Some(wanted)) = (asked, wanted)
+            && asked != wanted
+        {
+            bail!("--by {} names frames so: leave --frames out", by.name());
+        }
+        Ok(InputArgs { read: ReadArgs { frames_of_rows: wanted, ..self.read.clone() }, ..self.clone() })
+    }
+
+    /// As a dump of objects is read: what rows are grouped by changes nothing there.
+    pub(crate) fn without_frames_of_rows(&self) -> Self {
+        InputArgs { read: ReadArgs { frames_of_rows: None, ..self.read.clone() }, ..self.clone() }
+    }
+
     /// The options that change what an answer says, for commands that ask the same.
     pub(crate) fn read_words(&self) -> Vec<String> {
-        let ReadArgs { snapshot, measure, input_format, size_radix, raw_types, rules, .. } = &self.read;
+        let ReadArgs { snapshot, measure, input_format, size_radix, raw_types, rules, frames, type_label, .. } =
+            &self.read;
         let kinds = self.exclude_roots.join(",");
         let mut line = CommandLine::of_options();
         line.option("--exclude-roots", Some(&*kinds).filter(|kinds| !kinds.is_empty()))
             .option("--snapshot", snapshot.as_deref())
             .option("--measure", measure.as_deref())
+            .option("--frames", frames.map(FrameNames::name))
+            .option("--type-label", type_label.as_deref())
+            .switch("--all-frames", self.read.all_frames)
             .option("--input-format", input_format.as_deref())
             .option("--size-radix", matches!(size_radix, SizeRadix::Dec).then_some("dec"))
             .option("--rules", (*rules != Rules::Heapdump).then(|| rules.name()))
@@ -234,6 +256,18 @@ pub(crate) struct ReadArgs {
     /// Which values of a profile: inuse, alloc [default: what it says itself, else what is in use]
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) measure: Option<String>,
+    /// What frames of a profile are named by, in trees, paths and flame graphs [default: function]
+    #[arg(long, value_parser = word_parser(FrameNames::WORDS), value_name = "NAME", hide_short_help = true)]
+    pub(crate) frames: Option<FrameNames>,
+    /// Types in a profile are the values of this label, not functions; bytes: size classes of Go
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    pub(crate) type_label: Option<String>,
+    /// Frames too that a profile wants left out
+    #[arg(long, hide_short_help = true)]
+    all_frames: bool,
+    /// What rows are grouped by, where the dump is a profile.
+    #[arg(skip)]
+    frames_of_rows: Option<FrameNames>,
     /// Read the file as this format instead of detecting it
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) input_format: Option<String>,
@@ -261,11 +295,25 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
+    /// An error where frames were to be named by what the dump, no profile, does not say.
+    pub(crate) fn check_frames(&self, dump: &OpenDump) -> Result<()> {
+        match (self.frames, dump.content()) {
+            (None | Some(FrameNames::Function), _) => Ok(()),
+            (Some(asked), Content::Allocations(allocations)) if allocations.frame_names == asked => Ok(()),
+            (Some(asked), _) => bail!("--frames {}: the dump is no profile", asked.name()),
+        }
+    }
+
     pub(crate) fn read_options(&self) -> Result<ReadOptions> {
         let snapshot = self.snapshot.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--snapshot: {why}")));
         let mut options = ReadOptions {
             snapshot: snapshot.transpose()?.unwrap_or_default(),
-            measure: self.measure.clone(),
+            profile: ProfileOptions {
+                measure: self.measure.clone(),
+                frame_names: self.frames.or(self.frames_of_rows).unwrap_or_default(),
+                type_label: self.type_label.clone(),
+                all_frames: self.all_frames,
+            },
             input_format: self.input_format.clone(),
             raw_types: self.raw_types,
             strict: self.strict,

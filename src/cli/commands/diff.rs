@@ -19,6 +19,7 @@ use crate::dump::Content;
 /// Joined by name and never by object id, so the dumps may be of different formats of one runtime. Types that changed only, largest
 /// growth first. Exit code 1 when something grew by more than --fail-over or --fail-over-type.
 ///
+/// Of allocations --by function has flat (what a function allocated itself) and cum (with all it called); limits are of cum.
 /// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW; of V8 snapshots of one process
 /// object by object, with --by object.
 ///
@@ -51,7 +52,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
-    ask_together(session, &args.files, &args.common.input, |asked| {
+    let input = match args.rows.by {
+        DiffBy::Groups(by) => args.common.input.with_frames_of(by)?,
+        _ => args.common.input.clone(),
+    };
+    ask_together(session, &args.files, &input, |asked| {
         let of_objects = asked.iter().any(|asked| !matches!(asked.dump.content(), Content::Allocations(_)));
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
@@ -111,7 +116,9 @@ impl Args {
 /// The rows of a diff.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
-    /// What to group by; backtrace: of allocation totals; object: which came and went, in V8 snapshots of one process
+    /// What to group by
+    ///
+    /// backtrace and function: of allocations, line and file: of profiles; object: which came and went, in V8 snapshots of one process
     #[arg(long, value_parser = word_parser(DiffBy::WORDS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
     pub(crate) by: DiffBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row

@@ -1,15 +1,20 @@
 //! `heapdump stats`: how much is in the heap, by type, package, section, module or generation.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, bail};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
 use crate::answers::histogram::{SizeLimit, histogram_of_counts};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwnership, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
-use crate::cli::args::options::{CommonArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser};
+use crate::cli::args::options::{
+    CommonArgs, InputArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser,
+};
 use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without_problems, warn_of_counted};
 use crate::cli::terminal::load::{DumpInput, count_types};
 use crate::cli::terminal::session::Session;
@@ -27,6 +32,8 @@ use crate::units::parse_size;
 ///
 /// Example: heapdump stats monday.gcdump friday.gcdump --type Cache
 ///
+/// Example: heapdump stats heap.pb.gz --by function --sort cum
+///
 /// Example: heapdump stats dump.txt -f csv | sort -t, -k2 -rn | head
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -34,8 +41,11 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What to group by; package=2: by two levels of packages
-    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
-    by: GroupBy,
+    ///
+    /// Of allocations function, of profiles line, file and module too: flat is what each allocated itself, cum with all it called.
+    /// size and label=KEY: by values of a label of a profile's samples
+    #[arg(long, value_parser = StatsGroupParser, default_value = "type", value_name = "GROUP")]
+    by: StatsGroup,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
     /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
     #[arg(long, value_parser = word_parser(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
@@ -67,7 +77,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (files, options) = (&args.files, args.options()?);
-    let (input, output) = (&args.common.input, &args.common.output);
+    let (input, output) = (&args.input()?, &args.common.output);
     if files.len() > 1 {
         let (answers, failed) = ask_each(session, files, false, input, |place, file| match args.shallow {
             true => histogram_by_counting(args, session, &options, place, Some(file)),
@@ -101,7 +111,7 @@ fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<
     let is_graph = asked.dump.graph().is_some();
     let of_allocations = matches!(asked.dump.content(), Content::Allocations(_));
     if of_allocations && args.needs_objects() {
-        bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
+        bail!("the dump holds allocation totals, no objects: leave --by, --retained and --where out");
     }
     asked.note_unmatched_owners(&options.type_ownership);
     let options = args.with_order(options, is_graph, of_allocations)?;
@@ -154,21 +164,66 @@ fn outcome(
     Ok(outcome)
 }
 
+/// What `--by` asks for: groups, or types that are the values of a label.
+#[derive(Debug, Clone, Default)]
+struct StatsGroup {
+    group: GroupBy,
+    label: Option<String>,
+}
+
+/// Reads the words of groups, `size` and `label=KEY`.
+#[derive(Clone)]
+struct StatsGroupParser;
+
+/// Key of the label that has the size class of an allocation in profiles of Go.
+const SIZE_LABEL: &str = "bytes";
+
+impl TypedValueParser for StatsGroupParser {
+    type Value = StatsGroup;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<StatsGroup, clap::Error> {
+        let label = match value.to_str() {
+            Some("size") => Some(SIZE_LABEL),
+            text => text.and_then(|text| text.strip_prefix("label=")).filter(|key| !key.is_empty()),
+        };
+        if let Some(label) = label {
+            return Ok(StatsGroup { group: GroupBy::Type, label: Some(label.to_string()) });
+        }
+        let words = word_parser(GroupBy::WORDS_OF_HISTOGRAMS);
+        words.parse_ref(command, arg, value).map(|group| StatsGroup { group, label: None })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words: Vec<PossibleValue> = word_parser(GroupBy::WORDS_OF_HISTOGRAMS).possible_values()?.collect();
+        Some(Box::new(words.into_iter().chain(["size", "label=KEY"].map(PossibleValue::new))))
+    }
+}
+
 impl Args {
+    /// The dump, with frames named by what rows are grouped by, and types as they are asked for.
+    fn input(&self) -> Result<InputArgs> {
+        let mut input = self.common.input.with_frames_of(self.by.group)?;
+        if let Some(label) = &self.by.label {
+            input.read.type_label = Some(label.clone());
+        }
+        Ok(input)
+    }
+
     /// The same as the library takes it, but for the order, which depends on what a dump holds.
     pub(crate) fn options(&self) -> Result<HistogramOptions> {
         let size_limits = self.fail_over.iter().map(|text| parse_size_limit(text)).collect::<Result<Vec<_>>>()?;
-        if !size_limits.is_empty() && self.by != GroupBy::Type {
-            bail!("--fail-over limits types: leave --by out");
+        let is_of_functions = matches!(self.by.group, GroupBy::Function | GroupBy::Line);
+        if !size_limits.is_empty() && self.by.group != GroupBy::Type && !is_of_functions {
+            bail!("--fail-over limits types, or functions and lines with all they called: leave --by out");
         }
         self.scope.check_type_limits(!size_limits.is_empty())?;
-        if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
-            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
+        if self.shallow && !matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
+            bail!("--shallow counts types only: leave it out to group by {}", self.by.group.name());
         }
-        if !self.by.is_owner() && self.library.len() + self.mine.len() > 0 {
+        if !self.by.group.is_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
         }
-        if self.by.is_owner() && self.retained.is_some() {
+        if self.by.group.is_owner() && self.retained.is_some() {
             bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
         }
         let libraries = parse_patterns("--library", &self.library, false)?;
@@ -177,7 +232,7 @@ impl Args {
             type_ownership,
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
-            group_by: self.by,
+            group_by: self.by.group,
             types_apart: self.common.input.read.raw_types,
             retained: self.retained,
             limits: self.rows.limits(&self.common.output),
@@ -188,9 +243,8 @@ impl Args {
 
     /// Returns true if an option acts on objects only.
     fn needs_objects(&self) -> bool {
-        self.by != GroupBy::Type
+        self.by.group != GroupBy::Type && self.by.group.frame_names().is_none()
             || self.retained.is_some()
-            || !self.fail_over.is_empty()
             || self.scope.filter.as_written().is_some()
     }
 

@@ -23,7 +23,7 @@ impl Present for Diff {
                 DiffValue::New if rows.by != DiffBy::Objects => 1,
                 _ => 0,
             };
-            let is_shown = !is_of_allocations || measure == Measure::Bytes || side == DiffValue::Growth;
+            let is_shown = !is_of_allocations || measure != Measure::Count || side == DiffValue::Growth;
             columns =
                 columns.add_if(
                     is_shown,

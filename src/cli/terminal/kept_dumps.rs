@@ -30,8 +30,8 @@ pub(crate) struct KeptDumps {
 struct KeptDump {
     path: PathBuf,
     key: SourceKey,
-    /// How it was read.
-    options: String,
+    /// How it was read; of objects without what acts in profiles alone.
+    options: [String; 2],
     dump: Arc<OpenDump>,
 }
 
@@ -52,8 +52,13 @@ impl KeptDumps {
     ) -> Result<Arc<OpenDump>> {
         let mut dumps = self.dumps.lock().unwrap_or_else(PoisonError::into_inner);
         let key = SourceKey::of(path).with_context(|| path.display().to_string())?;
-        let (how, path) = (format!("{args:?} {:?}", options.index), path.to_path_buf());
-        let is_same = |kept: &KeptDump| kept.path == path && kept.options == how && kept.key.is_same(&key);
+        let how = [args.clone(), args.without_frames_of_rows()].map(|args| format!("{args:?} {:?}", options.index));
+        let path = path.to_path_buf();
+        let is_read_so = |kept: &KeptDump| {
+            let part = usize::from(kept.dump.graph().is_some());
+            kept.options[part] == how[part]
+        };
+        let is_same = |kept: &KeptDump| kept.path == path && is_read_so(kept) && kept.key.is_same(&key);
         if let Some(at) = dumps.iter().position(is_same) {
             let kept = dumps.remove(at);
             let dump = Arc::clone(&kept.dump);

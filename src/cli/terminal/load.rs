@@ -229,6 +229,7 @@ pub(crate) fn read_dump(
         }
         _ => Arc::new(open(&options)?),
     };
+    args.read.check_frames(&dump)?;
     session.indexes.remember(&dump, args.read.quiet);
     Ok((dump, memory))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::attach::{Reply, send_command};
 use crate::collect::process::Process;
-use crate::collect::process_watch::{Watch, wait_until_readable};
+use crate::collect::process_watch::{ProcessWatch, wait_until_readable};
 use crate::collect::refusal::{Refusal, RefusalCode};
 
 /// A hundred thousand classes take some 10 MB. The text is read whole before it is written: an output that stalls must not
@@ -29,7 +29,7 @@ pub(super) fn ask_for_histogram(
     let mut reply = Reply::default();
     let mut known_bytes = 0;
     while !reply.read(stream, MAX_TEXT_BYTES).map_err(failed)? {
-        watch.tick(reply.len() > known_bytes)?;
+        watch.check_progress(reply.len() > known_bytes)?;
         known_bytes = reply.len();
         wait_until_readable(stream);
     }

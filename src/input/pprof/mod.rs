@@ -11,25 +11,21 @@ mod wire;
 
 use rustc_hash::FxHashMap;
 
+use super::stack_profile::{FRAMES_PER_MEMORY_CHECK, NODE_BYTES, no_measure, read_whole};
 use super::{
-    Diagnostics, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
-    ReadExtent, Reader, Reading, Runtime, Source,
+    Diagnostics, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProfileOptions, ReadError,
+    ReadErrorKind, ReadExtent, Reader, Reading, Runtime, Source,
 };
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, MemoryDump, NameId, NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, FrameNames, HeapBuilder, MemoryDump, NameId,
+    NameTable,
 };
-use crate::graph::{MemoryShare, make_room};
+use crate::graph::MemoryShare;
 use problem_codes::*;
 use profile::{LocationFrames, Locations, Profile, note, parse_sample};
 use wire::{MalformedField, MessageFields, Value};
 
 pub(super) struct Pprof;
-
-const READ_STEP_BYTES: usize = 1 << 20;
-/// What a node, its entry and its places in tables take, about.
-const NODE_BYTES: u64 = 160;
-/// Nodes between two looks at the memory they take.
-const NODES_PER_MEMORY_CHECK: u64 = 1 << 16;
 
 impl Reader for Pprof {
     fn format(&self) -> Format {
@@ -60,7 +56,8 @@ impl Reader for Pprof {
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let mut share = reading.budget.for_content();
-        let message = read_message(&mut source, &mut share)?;
+        // Texts stand at its end.
+        let message = read_whole(&mut source, &mut share)?;
         let extent = ReadExtent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
         let Some(profile) = Profile::of_message(&message, reading, &mut share)?.filter(Profile::has_texts) else {
             // What was met before says nothing.
@@ -72,13 +69,24 @@ impl Reader for Pprof {
         let measure = SampleMeasure::of_profile(&profile, reading)?;
         let mut names = NameTable::default();
         let locations = profile.locations(&mut names, reading);
-        let mut maker = HeapMaker::new(&mut names, &locations, reading.budget.for_content());
+        let type_label = reading.options.profile.type_label.clone();
+        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(&mut names, &locations, reading));
         let mut fields = MessageFields::new(&message);
         while let Some(field) = fields.next() {
             if let Ok((2, Value::Bytes(sample))) = field {
                 let offset = message.len() - fields.bytes_left() - sample.len();
-                maker.take_sample(sample, offset, &measure, reading)?;
+                let label = match &type_label {
+                    Some(key) => profile.label_value(sample, key, reading).unwrap_or_default(),
+                    None => None,
+                };
+                has_label |= label.is_some();
+                maker.add_sample(sample, offset, &measure, label, reading)?;
             }
+        }
+        if let Some(key) = type_label.filter(|_| !has_label) {
+            let keys = profile.label_keys(&message, reading).into_iter().collect::<Vec<_>>().join(", ");
+            let keys = if keys.is_empty() { "there are none".to_string() } else { format!("there are: {keys}") };
+            return Err(ReadError::new(ReadErrorKind::NoHeap(format!("no sample has a label \"{key}\"; {keys}"))));
         }
         let (frames, entries) = maker.builder.finish_heap(None);
         reading.info.set_records([
@@ -100,33 +108,22 @@ impl Reader for Pprof {
         };
         let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
         let moment = MemoryDump { id: String::new(), started_us, detail: String::new() };
-        let dump = AllocationDump { names, dumps: vec![moment], heaps: vec![heap] };
+        let dump = AllocationDump {
+            names,
+            frame_names: reading.options.profile.frame_names,
+            dumps: vec![moment],
+            heaps: vec![heap],
+        };
         Ok(ParsedDump { extent, content: ParsedContent::Allocations(dump) })
     }
 
-    fn has_measures(&self) -> bool {
+    fn is_profile(&self) -> bool {
         true
     }
 
     /// The file has no objects to be counted.
     fn count_types(&self, _: Source, _: &mut Reading) -> Result<ParsedTypes, ReadError> {
         Err(ReadError::new(ReadErrorKind::NoObjects("a pprof profile holds allocation totals")))
-    }
-}
-
-/// All of the input: texts stand at its end.
-fn read_message(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>, ReadError> {
-    let mut message = Vec::new();
-    loop {
-        let start = message.len();
-        make_room(&mut message, READ_STEP_BYTES);
-        message.resize(start + READ_STEP_BYTES, 0);
-        let got = source.fill(&mut message[start..])?;
-        message.truncate(start + got);
-        share.hold(message.len() as u64)?;
-        if got < READ_STEP_BYTES {
-            return Ok(message);
-        }
     }
 }
 
@@ -161,10 +158,10 @@ impl SampleMeasure {
                 "a pprof profile of {all}: none of these is in bytes, so it is no heap profile"
             )));
         };
-        let bytes = match &reading.options.measure {
+        let bytes = match &reading.options.profile.measure {
             Some(wanted) => find(wanted).ok_or_else(|| {
                 let known = in_bytes.iter().map(|&at| short(at)).collect::<Vec<_>>().join(", ");
-                no_heap(format!("the profile has no measure \"{wanted}\"; there are: {known}"))
+                no_measure(wanted, &known)
             })?,
             None => find(&default).or_else(|| find("inuse")).unwrap_or(last),
         };
@@ -191,28 +188,36 @@ struct HeapMaker<'a> {
     stack: Vec<u64>,
     values: Vec<u64>,
     no_frame: NameId,
+    /// The type of samples without the label that types are the values of.
+    no_label: Option<NameId>,
+    /// Frames of one name that follow one another are one: files and modules.
+    merges_repeats: bool,
 }
 
 impl<'a> HeapMaker<'a> {
-    fn new(names: &'a mut NameTable, locations: &'a Locations, share: MemoryShare) -> Self {
+    fn new(names: &'a mut NameTable, locations: &'a Locations, reading: &Reading) -> Self {
+        let ProfileOptions { frame_names, type_label, .. } = &reading.options.profile;
         HeapMaker {
             builder: HeapBuilder::new(names.intern("")),
             locations,
             nodes: FxHashMap::default(),
             frames: 0,
-            share,
+            share: reading.budget.for_content(),
             stack: Vec::new(),
             values: Vec::new(),
             no_frame: names.intern("(no stack)"),
+            no_label: type_label.as_ref().map(|key| names.intern(&format!("(no {key})"))),
+            merges_repeats: matches!(frame_names, FrameNames::File | FrameNames::Module),
             names,
         }
     }
 
-    fn take_sample(
+    fn add_sample(
         &mut self,
         message: &[u8],
         offset: usize,
         measure: &SampleMeasure,
+        label: Option<String>,
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
         let read = parse_sample(message, &mut self.stack, &mut self.values);
@@ -232,7 +237,8 @@ impl<'a> HeapMaker<'a> {
             return Ok(());
         }
         let (node, function) = self.find_or_add_node(offset, reading)?;
-        self.builder.add_entry(AllocationEntry::new(node, Some(function), bytes, objects));
+        let label = label.map(|text| self.names.intern(&text)).or(self.no_label);
+        self.builder.add_entry(AllocationEntry::new(node, Some(label.unwrap_or(function)), bytes, objects));
         Ok(())
     }
 
@@ -252,14 +258,18 @@ impl<'a> HeapMaker<'a> {
             };
             let first_dropped = first_dropped.filter(|&first| node > 0 || first > 0);
             let kept = first_dropped.map_or(frames, |first| &frames[..first]);
-            last = kept.last().copied().unwrap_or(last);
-            let (builder, made) = (&mut self.builder, &mut self.frames);
+            let (builder, made, merges_repeats) = (&mut self.builder, &mut self.frames, self.merges_repeats);
             let before = *made;
             node = *self.nodes.entry((node, id)).or_insert_with(|| {
                 *made += kept.len().max(1) as u64;
-                kept.iter().fold(node, |node, &name| builder.find_or_add_frame(node, name))
+                let mut last = (node > 0).then_some(last);
+                kept.iter().fold(node, |node, &name| match last.replace(name) {
+                    Some(repeated) if repeated == name && merges_repeats => node,
+                    _ => builder.find_or_add_frame(node, name),
+                })
             });
-            if before / NODES_PER_MEMORY_CHECK < *made / NODES_PER_MEMORY_CHECK {
+            last = kept.last().copied().unwrap_or(last);
+            if before / FRAMES_PER_MEMORY_CHECK < *made / FRAMES_PER_MEMORY_CHECK {
                 self.share.hold(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
             }
             if kept.len() < frames.len() {

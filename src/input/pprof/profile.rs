@@ -1,12 +1,16 @@
 //! What a profile says besides its samples: kinds of values, functions, and the frames of each location. The table of texts
 //! comes last in the file, and all others name texts by number.
 
-use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::problem_codes::*;
 use super::wire::{MalformedField, MessageFields, Value, push_numbers};
-use crate::allocations::{NameId, NameTable};
+use crate::allocations::{FrameNames, NameId, NameTable};
 use crate::graph::MemoryShare;
+use crate::input::stack_profile::{UNKNOWN_FILE, UNKNOWN_MODULE};
 use crate::input::{Position, ProblemCode, ReadError, Reading};
 use crate::regex::bounded_regex;
 
@@ -160,10 +164,12 @@ impl<'a> Profile<'a> {
         of_ids
     }
 
-    /// The frames of all locations. O(locations and their lines).
+    /// The frames of all locations, named as the options ask for. O(locations and their lines).
     pub(super) fn locations(&self, names: &mut NameTable, reading: &mut Reading) -> Locations {
+        let frame_names = reading.options.profile.frame_names;
         let functions = self.function_names(names, reading);
-        let is_dropped = self.dropped_names(&functions, names, reading);
+        let dropped =
+            if reading.options.profile.all_frames { FxHashSet::default() } else { self.dropped_functions(reading) };
         let mut files: FxHashMap<u64, u64> = FxHashMap::default();
         for &(id, file) in &self.mappings {
             if *files.entry(id).or_insert(file) != file {
@@ -172,25 +178,46 @@ impl<'a> Profile<'a> {
         }
         let mut locations = Locations::default();
         for &(offset, message) in &self.locations {
-            let Ok((id, [mapping, address], lines)) = location(message) else {
+            let Ok(Location { id, mapping, address, lines }) = Location::of_message(message) else {
                 note(reading, &BAD_MESSAGE, offset);
                 continue;
             };
-            let mut frames = Vec::with_capacity(lines.len());
+            let module = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, reading));
+            let module = String::from_utf8_lossy(module);
+            let mut frames = Vec::with_capacity(lines.len().max(1));
             // The innermost comes first.
-            for function in lines.into_iter().rev() {
-                frames.push(functions.get(&function).copied().unwrap_or_else(|| {
+            for &(function, line) in lines.iter().rev() {
+                let name = functions.get(&function).copied().unwrap_or_else(|| {
                     note(reading, &UNKNOWN_FUNCTION, offset);
                     names.intern(&format!("function {function}"))
-                }));
+                });
+                frames.push(match frame_names {
+                    FrameNames::Function => name,
+                    FrameNames::Line => match self.functions.get(&function) {
+                        Some(&Function { name, file }) if name > 0 => {
+                            let [name, file] =
+                                [name, file].map(|text| String::from_utf8_lossy(self.text(text, reading)));
+                            names.intern(&format!("{name} {file}:{line}"))
+                        }
+                        _ => name,
+                    },
+                    FrameNames::File => {
+                        let file =
+                            self.functions.get(&function).map_or(&b""[..], |known| self.text(known.file, reading));
+                        names.intern(&name_or(&String::from_utf8_lossy(file), UNKNOWN_FILE))
+                    }
+                    FrameNames::Module => names.intern(&name_or(&module, UNKNOWN_MODULE)),
+                });
             }
             if frames.is_empty() {
-                let file = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, reading));
-                let file = String::from_utf8_lossy(file);
-                let place = if file.is_empty() { String::new() } else { format!(" ({})", last_segment(&file)) };
-                frames.push(names.intern(&format!("{address:#x}{place}")));
+                let place = if module.is_empty() { String::new() } else { format!(" ({})", last_segment(&module)) };
+                frames.push(names.intern(&match frame_names {
+                    FrameNames::Function | FrameNames::Line => format!("{address:#x}{place}"),
+                    FrameNames::File => UNKNOWN_FILE.to_string(),
+                    FrameNames::Module => name_or(&module, UNKNOWN_MODULE),
+                }));
             }
-            let first_dropped = frames.iter().position(|name| is_dropped.contains_key(name));
+            let first_dropped = lines.iter().rev().position(|(function, _)| dropped.contains(function));
             let next = locations.frames.len() as u32;
             if *locations.by_id.entry(id).or_insert(next) == next {
                 locations.frames.push(LocationFrames { names: frames.into(), first_dropped });
@@ -201,14 +228,14 @@ impl<'a> Profile<'a> {
         locations
     }
 
-    /// Names that the profile wants left out: those that `drop_frames` fits as a whole, and `keep_frames` does not.
-    fn dropped_names(
-        &self,
-        functions: &FxHashMap<u64, NameId>,
-        names: &NameTable,
-        reading: &mut Reading,
-    ) -> FxHashMap<NameId, ()> {
-        let name_bytes: usize = functions.values().map(|&name| names.text(name).len() + 1).sum();
+    /// Functions that the profile wants left out: those that `drop_frames` fits as a whole, and `keep_frames` does not.
+    fn dropped_functions(&self, reading: &mut Reading) -> FxHashSet<u64> {
+        let named: Vec<(u64, Cow<'_, str>)> = self
+            .functions
+            .iter()
+            .map(|(&id, function)| (id, String::from_utf8_lossy(self.text(function.name, reading))))
+            .collect();
+        let name_bytes: usize = named.iter().map(|(_, name)| name.len() + 1).sum();
         let mut pattern = |number: u64| {
             let text = self.text(number, reading);
             let steps = name_bytes.saturating_mul(text.len());
@@ -220,12 +247,49 @@ impl<'a> Profile<'a> {
             pattern.filter(|_| !text.is_empty())?.ok()
         };
         let (dropped, kept) = (pattern(self.drop_frames), pattern(self.keep_frames));
-        let Some(dropped) = dropped else { return FxHashMap::default() };
-        let fits = |name: &&NameId| {
-            let name = names.text(**name);
-            dropped.is_match(name) && !kept.as_ref().is_some_and(|kept| kept.is_match(name))
-        };
-        functions.values().filter(fits).map(|&name| (name, ())).collect()
+        let Some(dropped) = dropped else { return FxHashSet::default() };
+        let fits = |name: &str| dropped.is_match(name) && !kept.as_ref().is_some_and(|kept| kept.is_match(name));
+        named.iter().filter(|(_, name)| fits(name)).map(|&(id, _)| id).collect()
+    }
+
+    /// The value of a sample's label, the first of several; a number with its unit, which is the key where none is given.
+    pub(super) fn label_value(
+        &self,
+        sample: &[u8],
+        key: &str,
+        reading: &mut Reading,
+    ) -> Result<Option<String>, MalformedField> {
+        for field in MessageFields::new(sample) {
+            if let (3, Value::Bytes(label)) = field? {
+                let [own_key, text, number, unit] = pair(label, [1, 2, 3, 4])?;
+                if self.text(own_key, reading) == key.as_bytes() {
+                    let [text, unit] =
+                        [text, unit].map(|text| String::from_utf8_lossy(self.text(text, reading)).into_owned());
+                    let unit = if unit.is_empty() { key } else { &unit };
+                    return Ok(Some(if text.is_empty() { format!("{} {unit}", number.cast_signed()) } else { text }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keys of labels of the profile's samples, some of them.
+    pub(super) fn label_keys(&self, message: &[u8], reading: &mut Reading) -> BTreeSet<String> {
+        const MAX_KEYS_NAMED: usize = 20;
+        let mut keys = BTreeSet::new();
+        let samples = MessageFields::new(message).flatten().filter(|(number, _)| *number == 2);
+        for (_, sample) in samples {
+            let Value::Bytes(sample) = sample else { continue };
+            for (number, label) in MessageFields::new(sample).flatten() {
+                if let (3, Value::Bytes(label)) = (number, label)
+                    && keys.len() < MAX_KEYS_NAMED
+                {
+                    let [key] = pair(label, [1]).unwrap_or_default();
+                    keys.insert(String::from_utf8_lossy(self.text(key, reading)).into_owned());
+                }
+            }
+        }
+        keys
     }
 }
 
@@ -249,17 +313,27 @@ impl Locations {
     }
 }
 
-/// Id, mapping and address of a location, and the functions of its lines.
-fn location(message: &[u8]) -> Result<(u64, [u64; 2], Vec<u64>), MalformedField> {
-    let [id, mapping, address] = pair(message, [1, 2, 3])?;
-    let mut functions = Vec::new();
-    for field in MessageFields::new(message) {
-        if let (4, Value::Bytes(line)) = field? {
-            let [function] = pair(line, [1])?;
-            functions.push(function);
+/// A location as the profile has it.
+struct Location {
+    id: u64,
+    mapping: u64,
+    address: u64,
+    /// Functions and numbers of its lines, innermost first.
+    lines: Vec<(u64, u64)>,
+}
+
+impl Location {
+    fn of_message(message: &[u8]) -> Result<Self, MalformedField> {
+        let [id, mapping, address] = pair(message, [1, 2, 3])?;
+        let mut lines = Vec::new();
+        for field in MessageFields::new(message) {
+            if let (4, Value::Bytes(line)) = field? {
+                let [function, number] = pair(line, [1, 2])?;
+                lines.push((function, number));
+            }
         }
+        Ok(Location { id, mapping, address, lines })
     }
-    Ok((id, [mapping, address], functions))
 }
 
 /// Numbers of fields of a message, each 0 where it is not there, of several the last.
@@ -286,6 +360,10 @@ pub(super) fn parse_sample(message: &[u8], stack: &mut Vec<u64>, values: &mut Ve
         }
     }
     Ok(())
+}
+
+fn name_or(name: &str, other: &str) -> String {
+    if name.is_empty() { other.to_string() } else { name.to_string() }
 }
 
 fn last_segment(path: &str) -> &str {

@@ -167,6 +167,6 @@ impl RereadSnapshot {
             });
         }
         let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
-        AllocationDump { names, dumps: vec![moment], heaps }
+        AllocationDump { names, dumps: vec![moment], heaps, ..AllocationDump::default() }
     }
 }

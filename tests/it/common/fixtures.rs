@@ -125,7 +125,7 @@ pub fn of_format(folder: &str) -> Vec<Fixture> {
 macro_rules! test_each_format {
     ($module:ident, $check:ident) => {
         crate::common::fixtures::test_each_format!(
-            $module, $check, gcdump heapgraph hprof ibm_classic jvm_histogram memory_infra nettrace phd pprof ruby_objspace sos_dumpheap v8_snapshot xna_cf
+            $module, $check, gcdump gperftools heapgraph heapprofile hprof ibm_classic jemalloc jvm_histogram memory_infra nettrace phd pprof ruby_objspace sos_dumpheap v8_snapshot xna_cf
         );
     };
     ($module:ident, $check:ident, $($format:ident)+) => {

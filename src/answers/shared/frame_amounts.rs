@@ -1,0 +1,78 @@
+//! Amounts by the names of frames, of several heaps together: what functions, lines, files or modules allocated themselves,
+//! and with all that they called.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::heaps::{HeapRow, heap_title};
+use super::{AnswerError, GroupBy};
+use crate::allocations::{AllocationDump, AllocationHeap, FrameNames, NameId};
+use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
+use crate::analysis::frame_totals::{FlatAndCum, cum_bytes_of_names, totals_by_frame_name};
+use crate::analysis::type_patterns::TypePattern;
+use crate::dump::OpenDump;
+
+/// Memory for a node or an entry: in the totals by node, and those by name.
+const BYTES_PER_ROW: u64 = 400;
+/// The name of what has no stack.
+const NO_STACK: &str = "(no stack)";
+
+/// Amounts of heaps.
+pub(in crate::answers) struct FrameAmounts<'d> {
+    /// All there is.
+    pub(in crate::answers) total: AllocationAmount,
+    pub(in crate::answers) by_name: BTreeMap<&'d str, FlatAndCum>,
+    pub(in crate::answers) heaps: Vec<HeapRow>,
+    /// By pattern: bytes on stacks that have a name that matches, each stack once.
+    pub(in crate::answers) cum_bytes_of_patterns: Vec<u64>,
+}
+
+impl<'d> FrameAmounts<'d> {
+    /// The amounts. O(frames + entries), and O(frames) for each pattern. Error: if frames are named by something else, or there
+    /// is no memory.
+    pub(in crate::answers) fn compute<'p>(
+        dump: &OpenDump,
+        allocations: &'d AllocationDump,
+        heaps: &[&AllocationHeap],
+        frame_names: FrameNames,
+        patterns: impl Iterator<Item = &'p TypePattern> + Clone,
+    ) -> Result<Self, AnswerError> {
+        if allocations.frame_names != frame_names {
+            let by = [GroupBy::Function, GroupBy::Line, GroupBy::File, GroupBy::Module];
+            let by = by.into_iter().find(|by| by.frame_names() == Some(frame_names)).unwrap_or_default();
+            return Err(AnswerError::NoSuchGroups(by, "more of frames than their functions"));
+        }
+        let rows: usize = heaps.iter().map(|heap| heap.row_count()).sum();
+        dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+        let mut amounts = FrameAmounts {
+            total: AllocationAmount::default(),
+            by_name: BTreeMap::new(),
+            heaps: Vec::new(),
+            cum_bytes_of_patterns: vec![0; patterns.clone().count()],
+        };
+        for heap in heaps {
+            let totals = AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
+            if totals.pairs_left_out > 0 {
+                return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
+            }
+            let total = totals.total_at(0);
+            amounts.total.add(total.bytes, total.allocations);
+            amounts.heaps.push(HeapRow::new(heap, &total));
+            for (name, of_name) in totals_by_frame_name(heap, &totals) {
+                let name = Some(allocations.names.text(name)).filter(|name| !name.is_empty()).unwrap_or(NO_STACK);
+                amounts.by_name.entry(name).or_default().add_amounts(&of_name);
+            }
+            for (bytes, pattern) in amounts.cum_bytes_of_patterns.iter_mut().zip(patterns.clone()) {
+                let mut known: FxHashMap<NameId, bool> = FxHashMap::default();
+                let matches =
+                    |name: NameId| *known.entry(name).or_insert_with(|| pattern.matches(allocations.names.text(name)));
+                *bytes = bytes.saturating_add(cum_bytes_of_names(heap, &totals, matches));
+            }
+        }
+        let is_there =
+            |FlatAndCum { cum, .. }: &mut FlatAndCum| cum.bytes > 0 || cum.allocations.is_some_and(|count| count > 0);
+        amounts.by_name.retain(|_, of_name| is_there(of_name));
+        Ok(amounts)
+    }
+}

@@ -1,0 +1,452 @@
+//! Profiles of stacks, as far as their readers have it in common: input that is read whole, texts with addresses and the files
+//! these lie in, and a heap that stacks are added to.
+
+use rustc_hash::FxHashMap;
+
+use super::text::{decimal_field, hex_field, split_line, trim};
+use super::{Position, ProblemCode, ProfileOptions, ReadError, ReadErrorKind, Reading, Source};
+use crate::allocations::{
+    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, FrameNames, HeapBuilder, MemoryDump, NameId,
+    NameTable,
+};
+use crate::graph::{MemoryShare, make_room};
+
+const STEP_BYTES: usize = 1 << 20;
+/// What a node, its entry and its places in tables take, about.
+pub(super) const NODE_BYTES: u64 = 160;
+/// Frames between two looks at the memory they take.
+pub(super) const FRAMES_PER_MEMORY_CHECK: u64 = 1 << 16;
+
+/// All of an input. Error: if it cannot be read, or takes more memory than there is.
+pub(super) fn read_whole(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>, ReadError> {
+    let mut content = Vec::new();
+    loop {
+        let start = content.len();
+        make_room(&mut content, STEP_BYTES);
+        content.resize(start + STEP_BYTES, 0);
+        let got = source.fill(&mut content[start..])?;
+        content.truncate(start + got);
+        share.hold(content.len() as u64)?;
+        if got < STEP_BYTES {
+            return Ok(content);
+        }
+    }
+}
+
+/// Error: the profile has no such measure.
+pub(super) fn no_measure(wanted: &str, known: &str) -> ReadError {
+    ReadError::new(ReadErrorKind::NoHeap(format!("the profile has no measure \"{wanted}\"; there are: {known}")))
+}
+
+/// The label whose values are types, where one is asked for.
+pub(super) const SIZE_LABEL: &str = "bytes";
+
+/// Error: if types are to be the values of a label that is not in `known`.
+pub(super) fn check_label(profile: &ProfileOptions, known: &[&str]) -> Result<(), ReadError> {
+    match profile.type_label.as_deref() {
+        Some(label) if !known.contains(&label) => {
+            let known = if known.is_empty() {
+                "there are none".to_string()
+            } else {
+                format!("there are: {}", known.join(", "))
+            };
+            Err(ReadError::new(ReadErrorKind::NoHeap(format!("no sample has a label \"{label}\"; {known}"))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A heap of what was allocated at each stack.
+pub(super) struct StackHeap {
+    builder: HeapBuilder,
+    pub(super) names: NameTable,
+    frame_names: FrameNames,
+    share: MemoryShare,
+    frame_count: u64,
+    no_stack: NameId,
+}
+
+impl StackHeap {
+    pub(super) fn new(reading: &Reading) -> Self {
+        let mut names = NameTable::default();
+        StackHeap {
+            builder: HeapBuilder::new(names.intern("")),
+            no_stack: names.intern("(no stack)"),
+            names,
+            frame_names: reading.options.profile.frame_names,
+            share: reading.budget.for_content(),
+            frame_count: 0,
+        }
+    }
+
+    /// The node of a frame below another. Files and modules that follow one another are one frame. Error: if there is no
+    /// memory for it.
+    pub(super) fn frame_below(&mut self, node: u32, caller: Option<NameId>, name: NameId) -> Result<u32, ReadError> {
+        let merges_repeats = matches!(self.frame_names, FrameNames::File | FrameNames::Module);
+        if merges_repeats && caller == Some(name) {
+            return Ok(node);
+        }
+        self.frame_count += 1;
+        if self.frame_count.is_multiple_of(FRAMES_PER_MEMORY_CHECK) {
+            self.share.hold(self.frame_count * NODE_BYTES + self.names.memory_bytes() as u64)?;
+        }
+        Ok(self.builder.find_or_add_frame(node, name))
+    }
+
+    /// Adds what was allocated at a stack, its callers first; of no other type the last function is the type. Error: as in
+    /// `frame_below`.
+    pub(super) fn add_stack(
+        &mut self,
+        stack: impl Iterator<Item = NameId>,
+        type_name: Option<NameId>,
+        amount: StackAmount,
+    ) -> Result<(), ReadError> {
+        let (mut node, mut last) = (0, None);
+        for name in stack {
+            node = self.frame_below(node, last, name)?;
+            last = Some(name);
+        }
+        self.add_at(node, type_name.or(last), amount);
+        Ok(())
+    }
+
+    /// Adds what was allocated at a node.
+    pub(super) fn add_at(&mut self, node: u32, type_name: Option<NameId>, amount: StackAmount) {
+        if amount.bytes > 0 || amount.allocations.is_some_and(|count| count > 0) {
+            let type_name = Some(type_name.unwrap_or(self.no_stack));
+            self.builder.add_entry(AllocationEntry::new(node, type_name, amount.bytes, amount.allocations));
+        }
+    }
+
+    /// The dump of this heap alone.
+    pub(super) fn finish(
+        mut self,
+        process: String,
+        measure: &str,
+        samples: u64,
+        reading: &mut Reading,
+    ) -> AllocationDump {
+        let (frames, entries) = self.builder.finish_heap(None);
+        reading.info.set_records([("samples", samples), ("entries", entries.len() as u64)]);
+        let heap = AllocationHeap {
+            dump_number: 1,
+            pid: 0,
+            part: 1,
+            process,
+            labels: String::new(),
+            allocator: measure.to_string(),
+            counting: CountingMode::Exclusive,
+            frames,
+            entries,
+        };
+        let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
+        AllocationDump { names: self.names, frame_names: self.frame_names, dumps: vec![moment], heaps: vec![heap] }
+    }
+}
+
+/// What was allocated at a stack.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct StackAmount {
+    pub(super) bytes: u64,
+    pub(super) allocations: Option<u64>,
+}
+
+/// Amounts as texts have them: in use, and allocated since the start (`N: BYTES [N: BYTES]`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TextAmounts {
+    pub(super) inuse: StackAmount,
+    pub(super) alloc: StackAmount,
+}
+
+impl TextAmounts {
+    /// `None` for a text of any other form.
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let mut numbers =
+            text.split(|byte| b" \t:[]".contains(byte)).filter(|field| !field.is_empty()).map(decimal_field);
+        let mut amount = || {
+            let allocations = numbers.next()??;
+            Some(StackAmount { bytes: numbers.next()??, allocations: Some(allocations) })
+        };
+        let amounts = TextAmounts { inuse: amount()?, alloc: amount()? };
+        numbers.next().is_none().then_some(amounts)
+    }
+
+    fn add_amounts(&mut self, other: &TextAmounts) {
+        let add = |to: &mut StackAmount, more: StackAmount| {
+            to.bytes = to.bytes.saturating_add(more.bytes);
+            to.allocations = Some(to.allocations.unwrap_or(0).saturating_add(more.allocations.unwrap_or(0)));
+        };
+        add(&mut self.inuse, other.inuse);
+        add(&mut self.alloc, other.alloc);
+    }
+}
+
+impl StackAmount {
+    /// The same estimated for all allocations, where one of so many bytes was sampled: a block of mean size s is sampled with
+    /// probability 1 - e^(-s / rate). The rule of pprof and jeprof, and pprof's rounding.
+    fn scaled(self, rate: u64) -> Self {
+        let count = self.allocations.unwrap_or(0);
+        if rate <= 1 || count == 0 || self.bytes == 0 {
+            return self;
+        }
+        let mean = self.bytes as f64 / count as f64;
+        let scale = 1.0 / (1.0 - (-mean / rate as f64).exp());
+        let scaled = |value: u64| (value as f64 * scale) as u64;
+        StackAmount { bytes: scaled(self.bytes), allocations: Some(scaled(count)) }
+    }
+}
+
+/// Codes of the problems of a text.
+pub(super) struct TextCodes {
+    pub(super) bad_address: &'static ProblemCode,
+    pub(super) bad_mapping: &'static ProblemCode,
+    pub(super) total_mismatch: &'static ProblemCode,
+}
+
+/// A text of stacks, which is put together sample by sample.
+pub(super) struct TextProfile<'a> {
+    pub(super) heap: StackHeap,
+    codes: &'static TextCodes,
+    mapped_files: MappedFiles<'a>,
+    name_of_address: FxHashMap<u64, NameId>,
+    rate: u64,
+    is_alloc: bool,
+    has_alloc: bool,
+    size_types: bool,
+    sample_count: u64,
+    sum_of_samples: TextAmounts,
+}
+
+impl<'a> TextProfile<'a> {
+    /// `mapped`: the list of mapped files, from its first line on; `rate`: one of so many bytes was sampled. Error: if the
+    /// options ask for what no such text has.
+    pub(super) fn new(
+        mapped: &'a [u8],
+        first_line: u64,
+        rate: u64,
+        codes: &'static TextCodes,
+        reading: &mut Reading,
+    ) -> Result<Self, ReadError> {
+        let profile = &reading.options.profile;
+        check_label(profile, &[SIZE_LABEL])?;
+        let is_alloc = match profile.measure.as_deref() {
+            None | Some("inuse" | "inuse_space") => false,
+            Some("alloc" | "alloc_space") => true,
+            Some(wanted) => return Err(no_measure(wanted, "inuse, alloc")),
+        };
+        let size_types = profile.type_label.is_some();
+        let heap = StackHeap::new(reading);
+        let mapped_files = MappedFiles::parse(mapped, first_line, codes.bad_mapping, reading);
+        let nothing = StackAmount { bytes: 0, allocations: Some(0) };
+        let (name_of_address, sum_of_samples) = (FxHashMap::default(), TextAmounts { inuse: nothing, alloc: nothing });
+        Ok(TextProfile {
+            heap,
+            codes,
+            mapped_files,
+            name_of_address,
+            rate,
+            is_alloc,
+            has_alloc: false,
+            size_types,
+            sample_count: 0,
+            sum_of_samples,
+        })
+    }
+
+    /// The addresses of a stack, innermost first; those that are none are left out, and the allocator's own unless all frames
+    /// are asked for.
+    pub(super) fn addresses(&self, text: &[u8], line: u64, reading: &mut Reading) -> Vec<u64> {
+        let all_frames = reading.options.profile.all_frames;
+        let fields = text.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+        let address = |field: &[u8]| {
+            let address = field.strip_prefix(b"0x").and_then(hex_field);
+            if address.is_none() {
+                reading.diagnostics.add(self.codes.bad_address, 1, Position::Line(line), String::new);
+            }
+            address
+        };
+        let mut addresses: Vec<u64> = fields.filter_map(address).collect();
+        if !all_frames {
+            let own = addresses.iter().take_while(|&&address| self.mapped_files.is_of_allocator(address)).count();
+            addresses.drain(..if own < addresses.len() { own } else { 0 });
+        }
+        addresses
+    }
+
+    /// The name of an address.
+    pub(super) fn name_of(&mut self, address: u64) -> NameId {
+        let (files, names, frame_names) = (&self.mapped_files, &mut self.heap.names, self.heap.frame_names);
+        *self.name_of_address.entry(address).or_insert_with(|| names.intern(&files.name(address, frame_names)))
+    }
+
+    /// Adds a sample; its callers come first. Error: if there is no memory for it.
+    pub(super) fn add_sample(&mut self, stack: &[NameId], amounts: &TextAmounts) -> Result<(), ReadError> {
+        self.sample_count += 1;
+        self.sum_of_samples.add_amounts(amounts);
+        self.has_alloc |= amounts.alloc != amounts.inuse && amounts.alloc.bytes > 0;
+        let amount = if self.is_alloc { amounts.alloc } else { amounts.inuse };
+        let size = amount.allocations.filter(|&count| count > 0).map_or(0, |count| amount.bytes / count);
+        let type_name = self.size_types.then(|| self.heap.names.intern(&format!("{size} {SIZE_LABEL}")));
+        self.heap.add_stack(stack.iter().copied(), type_name, amount.scaled(self.rate))
+    }
+
+    /// The dump. `total`: what the text says of all samples together, where it means their sum. Error: if there is no such
+    /// measure.
+    pub(super) fn finish(
+        self,
+        total: Option<&TextAmounts>,
+        reading: &mut Reading,
+    ) -> Result<AllocationDump, ReadError> {
+        if self.is_alloc && self.sample_count > 0 && self.sum_of_samples.alloc.bytes == 0 {
+            return Err(no_measure("alloc", "inuse"));
+        }
+        if let Some(total) = total.filter(|total| self.sum_of_samples != **total) {
+            let text = || format!("{} bytes of {}", self.sum_of_samples.inuse.bytes, total.inuse.bytes);
+            reading.diagnostics.add(self.codes.total_mismatch, 1, Position::Line(1), text);
+        }
+        let measure = if self.is_alloc { "alloc" } else { "inuse" };
+        let mut description = format!("{measure} of inuse{}", if self.has_alloc { ", alloc" } else { "" });
+        if self.rate > 1 {
+            description += &format!("; estimated, one of {} bytes was sampled", self.rate);
+        }
+        reading.info.version = Some(description);
+        let process = self.mapped_files.program();
+        Ok(self.heap.finish(process, measure, self.sample_count, reading))
+    }
+}
+
+/// The samples of a text, and the list of mapped files behind them, with the number of lines before that. `None` without one.
+pub(super) fn split_at_mapped_files(text: &[u8]) -> (&[u8], Option<(&[u8], u64)>) {
+    const TITLE: &[u8] = b"\nMAPPED_LIBRARIES:";
+    let Some(at) = memchr::memmem::find(text, TITLE) else { return (text, None) };
+    let samples = &text[..at + 1];
+    let lines = memchr::memchr_iter(b'\n', samples).count() as u64;
+    let (_, mapped) = split_line(&text[at + 1..]);
+    (samples, Some((mapped, lines + 2)))
+}
+
+/// A part of a file in the memory of a process.
+struct MappedFile<'a> {
+    start: u64,
+    end: u64,
+    offset: u64,
+    path: &'a [u8],
+}
+
+/// Files in the memory of a process, by address.
+struct MappedFiles<'a> {
+    files: Vec<MappedFile<'a>>,
+    /// The file that was mapped first.
+    program: &'a [u8],
+}
+
+impl<'a> MappedFiles<'a> {
+    /// From lines as `/proc/PID/maps` has them: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`.
+    fn parse(mut text: &'a [u8], first_line: u64, bad: &'static ProblemCode, reading: &mut Reading) -> Self {
+        let mut files = Vec::new();
+        let mut line_number = first_line;
+        while !text.is_empty() {
+            let (line, rest) = split_line(text);
+            text = rest;
+            match MappedFile::parse(trim(line)) {
+                Some(file) => files.extend(Some(file).filter(|file| !file.path.is_empty())),
+                None if trim(line).is_empty() => {}
+                None => reading.diagnostics.add(bad, 1, Position::Line(line_number), String::new),
+            }
+            line_number += 1;
+        }
+        let program = files.first().map_or(&b""[..], |file: &MappedFile<'a>| file.path);
+        files.sort_by_key(|file| file.start);
+        MappedFiles { files, program }
+    }
+
+    fn program(&self) -> String {
+        String::from_utf8_lossy(last_segment(self.program)).into_owned()
+    }
+
+    /// The file that an address lies in.
+    fn find(&self, address: u64) -> Option<&MappedFile<'a>> {
+        let at = self.files.partition_point(|file| file.start <= address);
+        at.checked_sub(1).map(|at| &self.files[at]).filter(|file| address < file.end)
+    }
+
+    /// Returns true for an address in a library that is an allocator.
+    fn is_of_allocator(&self, address: u64) -> bool {
+        const ALLOCATORS: [&[u8]; 2] = [b"libjemalloc", b"libtcmalloc"];
+        let is_one = |file: &MappedFile<'_>| ALLOCATORS.iter().any(|name| last_segment(file.path).starts_with(name));
+        self.find(address).is_some_and(is_one)
+    }
+
+    /// The name of an address: the place in its file, which is the same in every run.
+    fn name(&self, address: u64, frame_names: FrameNames) -> String {
+        match (frame_names, self.find(address)) {
+            (FrameNames::Function | FrameNames::Line, None) => format!("{address:#x}"),
+            (FrameNames::Function | FrameNames::Line, Some(file)) => {
+                let place = (address - file.start).wrapping_add(file.offset);
+                format!("{}+{place:#x}", String::from_utf8_lossy(last_segment(file.path)))
+            }
+            (FrameNames::File, _) => UNKNOWN_FILE.to_string(),
+            (FrameNames::Module, None) => UNKNOWN_MODULE.to_string(),
+            (FrameNames::Module, Some(file)) => String::from_utf8_lossy(file.path).into_owned(),
+        }
+    }
+}
+
+pub(super) const UNKNOWN_FILE: &str = "(unknown file)";
+pub(super) const UNKNOWN_MODULE: &str = "(unknown module)";
+
+impl<'a> MappedFile<'a> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let mut rest = line;
+        let mut field = || {
+            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+            let (field, behind) = rest.split_at(end);
+            rest = behind.trim_ascii_start();
+            field
+        };
+        let range = field();
+        let dash = memchr::memchr(b'-', range)?;
+        let (start, end) = (hex_field(&range[..dash])?, hex_field(&range[dash + 1..])?);
+        let [_permissions, offset, _device, _inode] = [field(), field(), field(), field()];
+        Some(MappedFile { start, end, offset: hex_field(offset)?, path: rest })
+    }
+}
+
+/// The name of a file without its folder.
+pub(super) fn last_segment(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| b"/\\".contains(byte)).next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_scaled_as_pprof_does() {
+        let amount = |bytes, count| StackAmount { bytes, allocations: Some(count) };
+        // 1 / (1 - e^-1) = 1.5819767...
+        assert_eq!(amount(1_000, 1).scaled(1_000), amount(1_581, 1));
+        assert_eq!(amount(512, 2).scaled(1), amount(512, 2));
+        assert_eq!(amount(0, 0).scaled(1_000), amount(0, 0));
+        let amounts = TextAmounts::parse(b"  12:  3456 [ 78:9012]").unwrap();
+        assert_eq!((amounts.inuse, amounts.alloc), (amount(3_456, 12), amount(9_012, 78)));
+        for bad in [&b"12: 3456"[..], b"1: 2 [3: 4] 5", b"-1: 2 [3: 4]", b"1: 2 [3: x]", b""] {
+            assert_eq!(TextAmounts::parse(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_place_in_a_file_is_the_same_in_every_run() {
+        let line = b"7f0000001000-7f0000003000 r-xp 00002000 fe:00 12  /opt/a b/lib.so";
+        let file = MappedFile::parse(line).unwrap();
+        assert_eq!(
+            (file.start, file.end, file.offset, file.path),
+            (0x7f00_0000_1000, 0x7f00_0000_3000, 0x2000, &b"/opt/a b/lib.so"[..])
+        );
+        let files = MappedFiles { program: file.path, files: vec![file] };
+        let name = |address| files.name(address, FrameNames::Function);
+        assert_eq!([0x7f00_0000_1010, 0x7f00_0000_3000, 7].map(name), ["lib.so+0x2010", "0x7f0000003000", "0x7"]);
+        assert_eq!(files.name(0x7f00_0000_1010, FrameNames::Module), "/opt/a b/lib.so");
+        assert!(MappedFile::parse(b"7f00 r-xp").is_none() && MappedFile::parse(b"").is_none());
+    }
+}
