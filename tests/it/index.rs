@@ -133,6 +133,10 @@ fn command_lines_ask_what_the_library_answers() {
                     assert_eq!(texts[0].contains("Look further"), ran.stdout.contains(&way), "{words:?}");
                 }
                 Ok(texts) => assert_eq!(texts[0], ran.stdout, "{words:?}"),
+                // The program reads a profile with frames named by what rows are of; the library was given no such dump.
+                Err(error) if error.contains("more of frames") && ran.code == 0 => {
+                    assert!(fixture.holds_allocations() && words.contains(&"--by"), "{words:?}: {error}");
+                }
                 Err(error) => {
                     assert!(ran.code != 0 && ran.stdout.is_empty(), "{words:?}: {error}\n{}", ran.stdout);
                     assert!(!ran.stderr.contains("Usage:"), "{words:?}: {error}\n{}", ran.stderr);
