@@ -110,7 +110,7 @@ mod tests {
             for (name, expected) in &expected {
                 prop_assert_eq!(bytes(name), *expected);
             }
-            // NameTable together: every stack that has one of them.
+            // Names together: every stack that has one of them.
             let wanted = [ids[1], ids[2]];
             let of_stack = |(stack, bytes): &(Vec<usize>, u64)| if stack.iter().any(|&name| name < 2) { *bytes } else { 0 };
             let together: u64 = stacks.iter().map(of_stack).sum();

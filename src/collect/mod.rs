@@ -130,7 +130,7 @@ pub struct CollectOptions {
     pub socket: Option<PathBuf>,
 }
 
-/// CollectPlan of a collection.
+/// Plan of a collection.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CollectPlan {

@@ -119,7 +119,7 @@ fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(),
         Some((option, ..)) => {
             let text = format!("{option} is not for {}", runtime.name());
             let refusal = Err(Refusal::new(RefusalCode::Usage, text));
-            let hint = "acquire a dump: heapdump stats FILE is its histogram";
+            let hint = "take a dump: heapdump stats FILE is its histogram";
             if options.histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
         }
         None => Ok(()),

@@ -234,7 +234,7 @@ pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "de
 pub const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
 /// Growth in what functions allocated themselves.
 pub const FLAT_DELTA: Figure = Figure::bytes("flat_bytes_delta", "Flat\n+-", "flat");
-/// Growth in what functions allocated with all that they with_sort_word.
+/// Growth in what functions allocated with all that they called.
 pub const CUM_DELTA: Figure = Figure::bytes("cum_bytes_delta", "Cum\n+-", "cum");
 const FLAT_SIDES: [Figure; 3] =
     side_figures(("flat_bytes_old", "Flat\nold"), ("flat_bytes_new", "Flat\nnew"), FLAT_DELTA);

@@ -54,7 +54,7 @@ impl Reader for Heapprofile {
         let mut share = reading.budget.for_content();
         let text = read_whole(&mut source, &mut share)?;
         let extent = ReadExtent { end: Position::Byte(text.len() as u64), objects: 0, loss_codes: &[] };
-        // NameTable are there twice.
+        // Names are there twice.
         let mut hold = |nodes: u64| share.hold(2 * text.len() as u64 + nodes * TEXT_NODE_BYTES);
         let TreeText { nodes, end, ending } = TreeText::parse(&text, &mut hold)?;
         hold(nodes.len() as u64)?;
@@ -169,7 +169,7 @@ fn text(value: RawValue<'_>) -> Option<String> {
     serde_json::from_slice(&value.json()).ok()
 }
 
-/// NameTable with a file, and whether there are others.
+/// Names with a file, and whether there are others.
 fn names_of_several_files(functions: &[Function]) -> FxHashMap<&str, (&str, bool)> {
     let mut files: FxHashMap<&str, (&str, bool)> = FxHashMap::default();
     for function in functions {
