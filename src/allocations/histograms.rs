@@ -16,7 +16,7 @@ pub struct TypeTotal {
 /// All histograms of a file, in its order.
 #[derive(Debug, Default)]
 pub struct Histograms {
-    /// NameTable of types.
+    /// Names of types.
     pub names: NameTable,
     /// By histogram its types, each once.
     pub all: Vec<Vec<TypeTotal>>,

@@ -308,7 +308,7 @@ fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, num
     html.text(escaped_name(&suspect.accumulation_point.object.id))
         .markup("\" data-else=\"")
         .text(escaped_name(id_of_suspect_object(suspect)));
-    html.markup("\">Open it in LargestObjects objects</button>");
+    html.markup("\">Open it in Biggest objects</button>");
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-ticket=\"").text(number - 1);
     html.markup("\">Copy for a ticket</button></div></article>\n");
 }

@@ -275,7 +275,7 @@ impl FormArgs {
         Ok(options)
     }
 
-    /// The objects of a dot_options.
+    /// The objects of a drawing.
     pub(crate) fn dot_options(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<DotOptions> {
         let Some(object) = object else { bail!("--to dot draws one object: say which with --object OBJID") };
         let mut options = DotOptions::around(object);

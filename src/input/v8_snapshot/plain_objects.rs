@@ -178,7 +178,7 @@ impl PropertyTexts<'_> {
 fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -> Vec<NamedProperties> {
     let mut texts =
         PropertyTexts { snapshot, text_by_string: FxHashMap::default(), first_of_text: FxHashMap::default() };
-    // PropertyLists as names have them: by text, without what adds nothing, as far as a name goes.
+    // Lists as names have them: by text, without what adds nothing, as far as a name goes.
     let mut named = PropertyLists::default();
     let mut objects_of: Vec<usize> = Vec::new();
     // The first list of each name.

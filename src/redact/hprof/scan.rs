@@ -103,7 +103,7 @@ impl<'k> FactScan<'k> {
         }
     }
 
-    /// StaticValue variables that are kept.
+    /// Static variables that are kept.
     fn keep_static_texts(&mut self) {
         let mut kept = Vec::new();
         for (number, classes) in self.facts.dumps.iter().enumerate() {
