@@ -14,7 +14,7 @@ pub fn read_dotnet_answer(bytes: &[u8]) {
             return;
         }
     }
-    let _ = (follower.is_complete, follower.collection_duration(), follower.collections(), follower.missing_types());
+    let _ = (follower.is_complete, follower.collection_duration(), follower.collection_count(), follower.missing_type_count());
 }
 
 #[cfg(test)]

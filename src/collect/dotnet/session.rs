@@ -119,7 +119,7 @@ pub(super) fn run_session(
     let incomplete = check_collection(port, &follower, options, &watch)?.err();
     let file = pump.finish()?;
     let problems = [
-        ("other-session", Severity::Note, follower.collections(), 1),
+        ("other-session", Severity::Note, follower.collection_count(), 1),
         ("dropped-events", Severity::Warning, follower.lost_events, 0),
         ("malformed-block", Severity::Warning, follower.unreadable_places, 0),
     ];
@@ -149,8 +149,8 @@ fn check_collection(
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
         return Ok(Err(refusal.with_hint(format!("--buffer {buffer} would hold all"))));
     }
-    if follower.is_complete && follower.collection_duration().is_some() && follower.missing_types() > 0 {
-        let types = count_of(follower.missing_types(), "types");
+    if follower.is_complete && follower.collection_duration().is_some() && follower.missing_type_count() > 0 {
+        let types = count_of(follower.missing_type_count(), "types");
         let refusal = incomplete(format!("{types} of objects have no names in it: another session was open"));
         return Ok(Err(refusal.with_hint("another tool's, or of a run that was killed: ask again, that is gone now")));
     }
@@ -218,7 +218,7 @@ impl TraceCopy<'_, '_> {
                 self.follower.feed(bytes).map_err(foreign)?;
             }
             let now = Instant::now();
-            let bulk = (self.follower.bulk_events, self.follower.collections());
+            let bulk = (self.follower.bulk_events, self.follower.collection_count());
             let is_bulk_new = last_bulk.0 != bulk.0 + bulk.1;
             if is_bulk_new {
                 last_bulk = (bulk.0 + bulk.1, now);

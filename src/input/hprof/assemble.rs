@@ -27,14 +27,16 @@ const NO_CLASS: u64 = u64::MAX;
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 16 * 1024;
 
-/// A dump whose blocks have all been taken.
+/// Makes the graph, or the totals by type, of a dump whose blocks have all been taken.
 pub(super) struct Assembler<'a> {
     pub(super) records: HprofRecords,
     pub(super) reader: &'a SegmentReader,
     pub(super) classes: &'a Classes,
     pub(super) diagnostics: Diagnostics,
+    /// Names of types stay as the dump writes them.
     pub(super) raw_types: bool,
-    pub(super) uses_mat_sizes: bool,
+    /// The rules of Eclipse MAT are asked for: of sizes, and of references that the runtime may give up.
+    pub(super) uses_mat_rules: bool,
     /// The class `java.lang.Class`.
     java_lang_class: Option<u64>,
 }
@@ -48,12 +50,12 @@ impl<'a> Assembler<'a> {
     ) -> Self {
         let java_lang_class = classes.class_named("java.lang.Class", &reader.texts).map(|dump| dump.id);
         let mut diagnostics = reader.diagnostics.clone();
-        for &(offset, is_cut) in &content.unreadable {
+        for &(offset, is_cut) in &content.unreadable_places {
             let code = if is_cut { &TRUNCATED } else { &BAD_SUBRECORD };
             diagnostics.add(code, 1, Position::Byte(offset), String::new);
         }
-        let (raw_types, uses_mat_sizes) = (options.raw_types, options.rules == Rules::Mat);
-        Assembler { records: content, reader, classes, diagnostics, raw_types, uses_mat_sizes, java_lang_class }
+        let (raw_types, uses_mat_rules) = (options.raw_types, options.rules == Rules::Mat);
+        Assembler { records: content, reader, classes, diagnostics, raw_types, uses_mat_rules, java_lang_class }
     }
 
     fn texts(&self) -> &'a TextRecords {
@@ -104,19 +106,20 @@ impl<'a> Assembler<'a> {
             nearest_distances: &nearest,
             distances_behind_class: &distances_behind_class,
             is_android: self.reader.header.version == "1.0.3",
-            uses_mat_rule: self.uses_mat_sizes,
+            uses_mat_rule: self.uses_mat_rules,
         };
         SizeModel::find(&evidence)
     }
 
-    pub(super) fn archived_mirrors(&self, sizes: &SizeModel) -> Option<ArchivedMirrors> {
+    /// How arrays that refer to archived mirrors are told; `None` where the dump can have none.
+    pub(super) fn archived_mirror_rule(&self, sizes: &SizeModel) -> Option<ArchivedMirrors> {
         let array = self.classes.class_named("[Ljava.lang.Object;", self.texts())?;
         let arrays = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
         Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance_bytes(self.java_lang_class?, self.classes) })
     }
 
-    /// Bytes of each instance of a type; of an array what an element takes.
-    fn instance_bytes(&self, slot: &SlotType, sizes: &SizeModel) -> u64 {
+    /// Bytes of each instance of a type; of an array of primitives what an element takes, of one of objects 0.
+    fn instance_or_element_bytes(&self, slot: &SlotType, sizes: &SizeModel) -> u64 {
         match slot.kind {
             TypeKind::Instance if Some(slot.class) == self.java_lang_class => {
                 sizes.class_instance_bytes(slot.class, self.classes)
@@ -128,11 +131,11 @@ impl<'a> Assembler<'a> {
     }
 
     /// Objects and bytes by slot, where objects were only counted; class objects are those of `java.lang.Class`.
-    pub(super) fn take_totals(&mut self, sizes: &SizeModel) -> Vec<(u32, u64, u128)> {
+    pub(super) fn totals_by_slot(&mut self, sizes: &SizeModel) -> Vec<(u32, u64, u128)> {
         let mut totals = Vec::new();
         for (index, total) in self.records.totals.iter().enumerate().filter(|(_, total)| total.objects > 0) {
             let slot = &self.records.types[index];
-            let own = self.instance_bytes(slot, sizes);
+            let own = self.instance_or_element_bytes(slot, sizes);
             let bytes = match slot.kind {
                 TypeKind::Instance => u128::from(own) * u128::from(total.objects),
                 TypeKind::ObjectArray => sizes.all_arrays_bytes(total.objects, total.elements, &total.residues, None),
@@ -149,7 +152,7 @@ impl<'a> Assembler<'a> {
         totals
     }
 
-    /// The loader of the types of a slot.
+    /// The loader of the type of a slot.
     pub(super) fn type_origin(&self, slot: u32) -> TypeOrigin {
         let slot = self.records.types.get(slot as usize).filter(|slot| slot.kind != TypeKind::PrimitiveArray);
         let loader = slot.and_then(|slot| self.classes.class_dump(slot.class)).map(|dump| dump.loader);
@@ -161,7 +164,7 @@ impl<'a> Assembler<'a> {
     /// Appends what was put aside, sizes everything, and appends class objects. Error: if there is no memory for them.
     pub(super) fn finish_objects(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
         self.append_deferred()?;
-        self.append_classes(sizes)?;
+        self.append_class_objects(sizes)?;
         let slot_of_java_lang_class = self.slot_of_java_lang_class();
         let types = std::mem::take(&mut self.records.types);
         let layouts = &self.classes.layouts.by_class;
@@ -180,7 +183,7 @@ impl<'a> Assembler<'a> {
         }
         self.records.repeated.sort_unstable();
         self.records.repeated.dedup();
-        let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
+        let own: Vec<u64> = types.iter().map(|slot| self.instance_or_element_bytes(slot, sizes)).collect();
         self.records.builder.set_object_sizes(|slot, number| match (slot.0, types[slot.0 as usize].kind) {
             // Classes have their bytes.
             (slot, _) if slot == slot_of_java_lang_class => number,
@@ -198,6 +201,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
+    /// Appends the instances whose class came after them. Error: if there is no memory for them.
     fn append_deferred(&mut self) -> Result<(), ReadError> {
         let deferred = std::mem::take(&mut self.records.deferred);
         let (classes, nothing) = (self.classes, ClassLayout::default());
@@ -246,10 +250,11 @@ impl<'a> Assembler<'a> {
         self.append(&mut columns, &slots)?;
         self.records.builder.late_objects = (first, before);
         // Those that were not put aside came behind, when their class was known.
-        self.records.class_instances.splice(0..0, of_class);
+        self.records.java_lang_class_instances.splice(0..0, of_class);
         Ok(())
     }
 
+    /// Hands these objects on to the builder, and leaves none.
     fn append(&mut self, columns: &mut ObjectColumns, slots: &[u32]) -> Result<(), BuildError> {
         columns.seal();
         let section = self.records.section;
@@ -263,14 +268,14 @@ impl<'a> Assembler<'a> {
     }
 
     /// Class objects: their references are the superclass, the loader, and static variables.
-    fn append_classes(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
+    fn append_class_objects(&mut self, sizes: &SizeModel) -> Result<(), ReadError> {
         let slots = [self.slot_of_java_lang_class()];
         let mut columns = ObjectColumns::default();
         // Some writers have an instance beside a class dump: one object with the references of both.
         let mut also: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
         let bytes = self.java_lang_class.map_or(0, |class| sizes.class_instance_bytes(class, self.classes));
         let of_boot_loader = self.class_held_by_boot_loader();
-        for (id, position, references) in std::mem::take(&mut self.records.class_instances) {
+        for (id, position, references) in std::mem::take(&mut self.records.java_lang_class_instances) {
             if self.classes.by_id.contains_key(&id) {
                 match also.entry(id) {
                     Entry::Vacant(place) => drop(place.insert(references)),
@@ -317,7 +322,7 @@ impl<'a> Assembler<'a> {
     /// Hands on in which heap each object is, and which references the runtime may give up.
     fn add_heaps_and_soft_references(&mut self) {
         let soft = std::mem::take(&mut self.records.soft_references);
-        if !self.uses_mat_sizes {
+        if !self.uses_mat_rules {
             self.records.builder.add_soft_references(self.records.section, soft.into_iter());
         }
         let mut heaps = std::mem::take(&mut self.records.heap_changes);
@@ -474,12 +479,13 @@ impl<'a> Assembler<'a> {
             }
             self.records.builder.add_root_record(section, record);
         }
-        self.add_system_classes(&roots);
+        self.add_system_class_roots(&roots);
         Ok(!has_strong)
     }
 
-    /// JDKs before 6 have no records of system classes: there every class of the boot loader is one.
-    fn add_system_classes(&mut self, roots: &[RawRoot]) {
+    /// Roots for the system classes of JDKs before 6, which have no records of them: there every class of the boot
+    /// loader is one, but for those of arrays.
+    fn add_system_class_roots(&mut self, roots: &[RawRoot]) {
         let is_old = self.reader.header.version == "1.0.1"
             && roots.iter().any(|root| root.tag == sub::ROOT_THREAD)
             && !roots.iter().any(|root| root.tag == sub::ROOT_STICKY_CLASS);
@@ -517,6 +523,7 @@ impl<'a> Assembler<'a> {
     }
 }
 
+/// Does the record of such a root name a thread?
 fn has_thread(root: &RawRoot) -> bool {
     matches!(
         root.tag,

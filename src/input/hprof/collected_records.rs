@@ -9,7 +9,7 @@ use super::layout::measured_distances::{MeasuredDistances, NearestDistance};
 use super::segments::block::Block;
 use super::segments::block_parts::{
     AndroidHeap, DeferredInstance, FileExtent, HprofTypeCounts, RESIDUE_COUNT, RawRoot, SubRecordCounts, TypeCount,
-    TypeKind, primitive_types,
+    TypeKind, primitive_array_types,
 };
 use super::segments::lock;
 use crate::graph::{
@@ -30,11 +30,12 @@ pub(super) struct SlotType {
     pub(super) position: u64,
 }
 
+/// Objects of one type, where objects are only counted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HprofTypeTotal {
     pub(super) objects: u64,
     pub(super) elements: u64,
-    /// By elements modulo `RESIDUE_COUNT`; empty for instances.
+    /// Arrays by their elements modulo `RESIDUE_COUNT`; empty for instances.
     pub(super) residues: Vec<u64>,
 }
 
@@ -54,7 +55,9 @@ impl HprofTypeTotal {
 /// Instances whose class came after them.
 #[derive(Debug, Default)]
 pub(super) struct DeferredInstances {
+    /// Where the values of each are in `bytes`.
     pub(super) list: Vec<DeferredInstance>,
+    /// The values of all, one after another.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -70,27 +73,30 @@ pub(super) struct HprofRecords {
     pub(super) counts: SubRecordCounts,
     pub(super) roots: Vec<RawRoot>,
     pub(super) deferred: DeferredInstances,
-    pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
+    /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
+    pub(super) java_lang_class_instances: Vec<(u64, u64, Vec<u64>)>,
     /// Objects that have several records.
     pub(super) repeated: Vec<u64>,
     pub(super) null_references: u64,
-    /// (offset, the file ends there).
-    pub(super) unreadable: Vec<(u64, bool)>,
+    /// Where entries could not be read: offset, and true if the file ends there.
+    pub(super) unreadable_places: Vec<(u64, bool)>,
+    /// Bytes behind these places.
     pub(super) unread_bytes: u64,
     /// Instances by slot.
     pub(super) distances: MeasuredDistances,
     /// By class object: the next object that is none.
     pub(super) object_after_class: FxHashMap<u64, u64>,
-    /// By slot: where an instance has more or fewer bytes than its fields.
+    /// By slot: the first position at which an instance has more or fewer bytes than its fields.
     pub(super) size_mismatches: FxHashMap<u32, u64>,
-    /// Places of objects in the file.
+    /// Parts of the file that have objects.
     pub(super) extents: Vec<FileExtent>,
     /// (object, heap) where the heap changes.
     pub(super) heap_changes: Vec<(u32, AndroidHeap)>,
     /// By slot, where objects are only counted.
     pub(super) totals: Vec<HprofTypeTotal>,
-    /// Ids of blocks, to find out whether objects may be listed twice.
+    /// Tells from the ids of blocks whether objects may be listed twice, where objects are only counted.
     pub(super) repeats: RepeatDetector,
+    /// (from, to, how) of references that hold until the runtime gives them up.
     pub(super) soft_references: Vec<(u64, u64, ClearableKind)>,
     share: MemoryShare,
     budget: MemoryBudget,
@@ -103,7 +109,7 @@ impl HprofRecords {
         let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
         let (share, budget) = (budget.for_content(), budget.clone());
         let mut content = HprofRecords { builder, section, classes, share, budget, ..HprofRecords::default() };
-        for (basic_type, kind) in primitive_types() {
+        for (basic_type, kind) in primitive_array_types() {
             content.slot(basic_type, kind, 0);
         }
         content
@@ -117,6 +123,7 @@ impl HprofRecords {
         })
     }
 
+    /// The same, if there is one already.
     pub(super) fn known_slot(&self, class: u64, kind: TypeKind) -> Option<u32> {
         self.slots.get(&(class, kind)).copied()
     }
@@ -152,10 +159,10 @@ impl HprofRecords {
         self.counts.add(&block.counts);
         self.roots.append(&mut block.roots);
         self.null_references += block.null_references;
-        self.unreadable.append(&mut block.unreadable);
+        self.unreadable_places.append(&mut block.unreadable_places);
         self.unread_bytes += block.unread_bytes;
         self.extents.append(&mut block.extents);
-        self.class_instances.append(&mut block.class_instances);
+        self.java_lang_class_instances.append(&mut block.java_lang_class_instances);
         self.soft_references.append(&mut block.soft_references);
         // Each segment begins in the default heap.
         let begins_elsewhere = block.heap_changes.first().is_some_and(|&(object, _)| object == 0);
@@ -164,7 +171,7 @@ impl HprofRecords {
         }
         self.heap_changes.extend(block.heap_changes.drain(..).map(|(object, heap)| (first + object, heap)));
         for (local, &slot) in block.types.iter().zip(&block.slots) {
-            if let Some(position) = local.mismatch {
+            if let Some(position) = local.mismatch_position {
                 let at = self.size_mismatches.entry(slot).or_insert(position);
                 *at = (*at).min(position);
             }
@@ -218,10 +225,10 @@ impl BlockSink for HprofTypeCounts {
             }
             content.totals[slot].add(count);
         }
-        if let Some(ids) = self.ids {
+        if let Some(ids) = self.id_bounds {
             // Without order any may be a repeat of another in the block: not worth a note, for writers do not repeat
             // objects so near to each other.
-            let objects = if self.is_descending { 0 } else { self.objects };
+            let objects = if self.is_unordered { 0 } else { self.objects };
             content.repeats.add_run(ids, objects, self.first_position);
         }
         Ok(())

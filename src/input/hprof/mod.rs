@@ -68,14 +68,14 @@ impl Reader for Hprof {
         let parsed = ParsedFile::of::<ObjectColumns>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
-        let extent = finish(&mut assembler);
-        if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
+        let extent = judge_file_end(&mut assembler);
+        if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !has_lost_data(&assembler) {
             reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
             return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(NO_HEAP_TEXT.into()) });
         }
         let sizes = assembler.sizes();
         assembler.finish_objects(&sizes)?;
-        let places = places(&mut assembler);
+        let places = take_object_places(&mut assembler);
         assembler.describe_types()?;
         let has_no_roots = assembler.add_roots()?;
         assembler.diagnostics.add(&NO_ROOTS, has_no_roots.into(), extent.end, String::new);
@@ -84,7 +84,7 @@ impl Reader for Hprof {
         reading.info.has_no_roots = has_no_roots;
         reading.info.loss = loss_of(&assembler, has_no_roots);
         // Of a dump that lost anything it is not known what was not listed.
-        let archived_mirrors = assembler.archived_mirrors(&sizes).filter(|_| reading.info.loss.is_none());
+        let archived_mirrors = assembler.archived_mirror_rule(&sizes).filter(|_| reading.info.loss.is_none());
         reading.details = reread
             .filter(RereadableFile::is_available)
             .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
@@ -112,12 +112,12 @@ impl Reader for Hprof {
         let parsed = ParsedFile::of::<HprofTypeCounts>(source, reading)?;
         let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
-        let extent = finish(&mut assembler);
-        if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
+        let extent = judge_file_end(&mut assembler);
+        if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !has_lost_data(&assembler) {
             return Err(ReadError::new(ReadErrorKind::NoHeap(NO_HEAP_TEXT.into())));
         }
         let sizes = assembler.sizes();
-        let totals = assembler.take_totals(&sizes);
+        let totals = assembler.totals_by_slot(&sizes);
         assembler.describe_types()?;
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
@@ -142,6 +142,7 @@ impl Reader for Hprof {
     }
 }
 
+/// What is said of a file without a heap dump.
 const NO_HEAP_TEXT: &str =
     "a Java profile without a heap dump in it: the file is cut off before the heap, or was made for other data";
 
@@ -169,7 +170,7 @@ struct ParsedFile {
 impl ParsedFile {
     fn of<S: BlockSink>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
-        let header = Header::parse(source.start()).map_err(unreadable)?;
+        let header = Header::parse(source.start()).map_err(header_error)?;
         let threads = if source.is_start_whole { 1 } else { options.threads };
         let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
@@ -182,7 +183,7 @@ impl ParsedFile {
                 parse_block(bytes, &context.pieces, id_bytes, context.dump_number, &context.layouts, block);
             },
             |block| {
-                tally.add(block.sink.object_count() + block.deferred.len() + block.class_instances.len());
+                tally.add(block.sink.object_count() + block.deferred.len() + block.java_lang_class_instances.len());
                 content.take_block(block)
             },
         )?;
@@ -196,7 +197,8 @@ impl ParsedFile {
     }
 }
 
-fn unreadable(header: BadHeader) -> ReadError {
+/// The error of a file with such a header.
+fn header_error(header: BadHeader) -> ReadError {
     let text = match header {
         BadHeader::Truncated => "a Java heap dump that is cut off within its header".into(),
         BadHeader::UnknownVersion(version) => {
@@ -212,13 +214,13 @@ fn unreadable(header: BadHeader) -> ReadError {
 /// Problems by which objects may be lost.
 static LOSS_CODES: [&ProblemCode; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
 
-/// Was anything lost of a file without objects?
-fn is_lost(assembler: &Assembler<'_>) -> bool {
+/// Were there problems by which objects may be lost?
+fn has_lost_data(assembler: &Assembler<'_>) -> bool {
     assembler.diagnostics.sorted().iter().any(|problem| LOSS_CODES.iter().any(|code| problem.has_code(code)))
 }
 
-/// Judges how the file ended.
-fn finish(assembler: &mut Assembler<'_>) -> ReadExtent {
+/// Reports a missing end and further dumps; returns how far the file was read.
+fn judge_file_end(assembler: &mut Assembler<'_>) -> ReadExtent {
     let reader = assembler.reader;
     let end = Position::Byte(reader.end_offset());
     let chosen = reader.dumps.get(reader.chosen_dump_number().wrapping_sub(1));
@@ -253,14 +255,14 @@ fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
     Some(Loss { read_bytes: reader.end_offset().saturating_sub(unread), lost_bytes, is_all_known, lost })
 }
 
-/// Places of objects, for those who read them again.
-fn places(assembler: &mut Assembler<'_>) -> ObjectPlaces {
+/// Takes the places of objects, for those who read them again.
+fn take_object_places(assembler: &mut Assembler<'_>) -> ObjectPlaces {
     let classes = assembler.classes.class_dumps.iter().map(|dump| (dump.id, dump.position));
     let mut classes: Vec<(u64, u64)> = classes.collect();
     classes.sort_unstable();
     ObjectPlaces {
         id_bytes: assembler.reader.header.id_bytes,
-        boot_loader_class: assembler.class_held_by_boot_loader(),
+        class_held_by_boot_loader: assembler.class_held_by_boot_loader(),
         extents: std::mem::take(&mut assembler.records.extents),
         classes,
         repeated: std::mem::take(&mut assembler.records.repeated),

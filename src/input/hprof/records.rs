@@ -18,9 +18,10 @@ pub(crate) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 
 /// The first bytes of every file.
 pub(crate) const FILE_MAGIC: &[u8] = b"JAVA PROFILE ";
-/// The version and its NUL are within so many bytes.
-const MAX_VERSION_BYTES: usize = 32;
+/// The first bytes, the version and its NUL take so many bytes at most.
+const MAX_MAGIC_AND_VERSION_BYTES: usize = 32;
 
+/// The header of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     /// `1.0.2`
@@ -46,7 +47,7 @@ impl Header {
         let text = start.strip_prefix(FILE_MAGIC).ok_or(BadHeader::Truncated)?;
         let end = text
             .iter()
-            .take(MAX_VERSION_BYTES - FILE_MAGIC.len())
+            .take(MAX_MAGIC_AND_VERSION_BYTES - FILE_MAGIC.len())
             .position(|&byte| byte == 0)
             .ok_or(BadHeader::Truncated)?;
         let version = String::from_utf8_lossy(&text[..end]).into_owned();
@@ -112,7 +113,7 @@ pub(crate) struct FrameRecord {
     /// 0 where unknown.
     pub(crate) file: u64,
     pub(crate) class_serial: u32,
-    /// Above 0 a line, -3 native code, else unknown.
+    /// Above 0 a line, -2 compiled code, -3 native code, else unknown.
     pub(crate) line: i32,
 }
 
@@ -140,8 +141,8 @@ pub(crate) struct TraceRecord {
 }
 
 impl TraceRecord {
-    /// Returns true if it is all of the body of its record.
-    pub(crate) fn is_whole(&self, body: &[u8], id_bytes: usize) -> bool {
+    /// Returns true if nothing follows it in the body of its record.
+    pub(crate) fn fills_body(&self, body: &[u8], id_bytes: usize) -> bool {
         body.len() == 12 + self.frames.len() * id_bytes
     }
 
@@ -156,7 +157,7 @@ impl TraceRecord {
     }
 }
 
-/// A static variable or a constant, with its value as it stands.
+/// A static variable, with its value as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StaticValue {
     pub(crate) name: u64,
@@ -165,12 +166,14 @@ pub(crate) struct StaticValue {
     pub(crate) value: u64,
 }
 
+/// A field of instances: the id of its name, and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FieldRecord {
     pub(crate) name: u64,
     pub(crate) basic_type: u8,
 }
 
+/// The record that describes a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClassDump {
     pub(crate) id: u64,

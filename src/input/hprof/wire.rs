@@ -3,6 +3,7 @@
 use crate::graph::FieldKind;
 use crate::input::java_types::PRIMITIVES;
 
+/// Tags of records.
 pub(crate) mod record {
     pub const TEXT: u8 = 0x01;
     pub const LOAD_CLASS: u8 = 0x02;
@@ -87,7 +88,7 @@ pub(crate) fn value_bytes(basic_type: u8, id_bytes: usize) -> Option<usize> {
     if basic_type == OBJECT { Some(id_bytes) } else { element_bytes(basic_type) }
 }
 
-/// The same for types that are no references: those of primitive arrays.
+/// Bytes of a primitive value, as primitive arrays have them; `None` for references, and for a number that is no type.
 #[inline(always)]
 pub(crate) fn element_bytes(basic_type: u8) -> Option<usize> {
     match basic_type {
@@ -99,6 +100,7 @@ pub(crate) fn element_bytes(basic_type: u8) -> Option<usize> {
     }
 }
 
+/// The least basic type of primitive values; the others follow.
 pub(crate) const FIRST_PRIMITIVE: u8 = 4;
 
 pub(crate) fn primitive_kind(basic_type: u8) -> Option<FieldKind> {
@@ -122,7 +124,7 @@ pub(crate) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     })
 }
 
-/// The same with a width that is known only at run time.
+/// The id at an offset, if it is there; its width is known only at run time.
 #[inline]
 pub(crate) fn id_of(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
     if id_bytes == 8 { id_at::<8>(bytes, at) } else { id_at::<4>(bytes, at) }

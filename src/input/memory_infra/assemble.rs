@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::collector::{DumpEvent, Trace, TraceProcess};
 use super::frame_stacks::FrameNodeCache;
-use super::heap_maker::{HeapMaker, ModuleMap, UnnamedHeap, process_of_threads};
+use super::heap_maker::{HeapMaker, ModuleMap, UnnamedHeap, process_name_by_threads};
 use super::problem_codes;
 use super::process_maps::ProcessMaps;
 use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, MemoryDump, NameId, NameTable};
@@ -22,8 +22,10 @@ pub(super) struct Assembler<'a> {
     dump_bytes: FxHashMap<usize, u128>,
     share: MemoryShare,
     names_share: MemoryShare,
-    frames: u64,
-    entries: u64,
+    /// Of all heaps so far.
+    frame_count: u64,
+    /// Of all heaps so far.
+    entry_count: u64,
 }
 
 impl<'a> Assembler<'a> {
@@ -40,17 +42,17 @@ impl<'a> Assembler<'a> {
             dump_bytes: FxHashMap::default(),
             share,
             names_share,
-            frames: 0,
-            entries: 0,
+            frame_count: 0,
+            entry_count: 0,
         }
     }
 
-    /// The backtraces of all heaps are so deep that no program has made them: a small file can ask for billions of
+    /// Are the backtraces of all heaps so deep that no program has made them? A small file can ask for billions of
     /// frames, for each heap has its own. Chromium cuts backtraces off at 48 frames.
-    pub(super) fn is_too_deep(&self) -> bool {
+    pub(super) fn has_too_deep_backtraces(&self) -> bool {
         const FRAMES_ALWAYS_ALLOWED: u64 = 4_000_000;
         const MAX_FRAMES_PER_ENTRY: u64 = 64;
-        self.frames > FRAMES_ALWAYS_ALLOWED + MAX_FRAMES_PER_ENTRY * self.entries
+        self.frame_count > FRAMES_ALWAYS_ALLOWED + MAX_FRAMES_PER_ENTRY * self.entry_count
     }
 
     /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there. Error:
@@ -93,7 +95,7 @@ impl<'a> Assembler<'a> {
             let modules = &*modules;
             let mut dump = None;
             for (allocator, entries) in heaps {
-                if self.is_too_deep() {
+                if self.has_too_deep_backtraces() {
                     return Ok(());
                 }
                 if entries.is_empty() {
@@ -105,7 +107,7 @@ impl<'a> Assembler<'a> {
                 let heap = stacks.build_heap(&mut self.heap_maker, entries, event, process, frames, modules);
                 let instance = self.next_part_number(number, event, allocator, None);
                 let name = process_name(process);
-                self.push(all, heap, number, event, process, (name, instance), allocator)?;
+                self.push_heap(all, heap, number, event, process, (name, instance), allocator)?;
             }
             trace.share.hold(trace.kept_bytes)?;
             let Some(v2) = v2 else { continue };
@@ -117,7 +119,7 @@ impl<'a> Assembler<'a> {
                 self.heap_maker.add_problem(&problem_codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
-                if self.is_too_deep() {
+                if self.has_too_deep_backtraces() {
                     return Ok(());
                 }
                 if columns.sizes.len() == 0 {
@@ -128,7 +130,7 @@ impl<'a> Assembler<'a> {
                 let heap = maps.build_heap(&mut self.heap_maker, &columns, event, modules);
                 let several = v2_events[&(event.id.clone(), event.pid)] > 1;
                 let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent == 0);
-                let found = process_of_threads(threads.map(|frame| self.heap_maker.names.text(frame.name)));
+                let found = process_name_by_threads(threads.map(|frame| self.heap_maker.names.text(frame.name)));
                 let name = match found.filter(|_| several) {
                     Some(name) => name.to_string(),
                     // Of several processes under one number the number's name belongs to one at most.
@@ -136,7 +138,7 @@ impl<'a> Assembler<'a> {
                     None => process_name(process),
                 };
                 let instance = self.next_part_number(number, event, allocator, several.then_some(instance));
-                self.push(all, heap, number, event, process, (name, instance), allocator)?;
+                self.push_heap(all, heap, number, event, process, (name, instance), allocator)?;
             }
         }
         Ok(())
@@ -155,7 +157,7 @@ impl<'a> Assembler<'a> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of a heap, each from another place")]
-    fn push(
+    fn push_heap(
         &mut self,
         all: &mut AllocationDump,
         heap: UnnamedHeap,
@@ -165,12 +167,12 @@ impl<'a> Assembler<'a> {
         (name, instance): (String, u32),
         allocator: NameId,
     ) -> Result<(), BuildError> {
-        self.frames += heap.frames.len() as u64;
-        self.entries += heap.entries.len() as u64;
+        self.frame_count += heap.frames.len() as u64;
+        self.entry_count += heap.entries.len() as u64;
         let at = Position::Byte(event.offset);
         self.heap_maker.diagnostics.add(
             &problem_codes::CHILDREN_EXCEED_PARENT,
-            heap.frames_exceeded(),
+            heap.exceeded_frame_count(),
             at,
             String::new,
         );
@@ -220,7 +222,8 @@ impl MemoryMapPlaces {
         places
     }
 
-    /// The map in the same event is the right one even where several processes have one number.
+    /// The index of the event whose memory map is that of an event's addresses: its own where it has one, which is
+    /// right even where several processes have one number.
     fn of(&self, at: usize, event: &DumpEvent) -> Option<usize> {
         if !event.dumps.regions.is_empty() {
             return Some(at);
@@ -230,6 +233,7 @@ impl MemoryMapPlaces {
     }
 }
 
+/// The name that the trace gives a process; empty where it gives none.
 fn process_name(process: &TraceProcess) -> String {
     match &process.name {
         Some(name) => name.clone(),
@@ -243,7 +247,7 @@ fn number_of_dump(all: &mut AllocationDump, event: &DumpEvent, started_us: &FxHa
     // Events are sorted by dump: only the last can be the same.
     let started_us = started_us.get(&event.id).copied().unwrap_or(event.time_us);
     if !all.dumps.last().is_some_and(|dump| dump.id == event.id && dump.started_us == started_us) {
-        all.dumps.push(MemoryDump { id: event.id.clone(), started_us, detail: event.dumps.detail.clone() });
+        all.dumps.push(MemoryDump { id: event.id.clone(), started_us, detail: event.dumps.level_of_detail.clone() });
     }
     all.dumps.len()
 }

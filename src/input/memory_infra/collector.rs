@@ -15,7 +15,7 @@ use crate::input::{Diagnostics, Position};
 
 /// A frame, its place by id, and what it becomes in a tree.
 const MEMORY_BYTES_PER_FRAME: usize = size_of::<StackFrame>() + TABLE_SLOT_BYTES + 16;
-/// A place in a table.
+/// Bytes of a place in a hash table.
 const TABLE_SLOT_BYTES: usize = 48;
 
 /// An item that the search for events hands on.
@@ -29,6 +29,7 @@ pub(super) enum TraceItem {
     StackFrames,
 }
 
+/// What a trace says of a process.
 #[derive(Default)]
 pub(super) struct TraceProcess {
     pub(super) name: Option<String>,
@@ -40,6 +41,7 @@ pub(super) struct TraceProcess {
     pub(super) types: Option<RawIdMap<NameId>>,
 }
 
+/// An event with a part of a memory dump.
 pub(super) struct DumpEvent {
     pub(super) offset: u64,
     pub(super) pid: i64,
@@ -97,8 +99,8 @@ pub(super) struct Collector<'a> {
     pub(super) trace: Trace,
     pub(super) names: &'a mut NameTable,
     pub(super) diagnostics: Diagnostics,
-    /// Is added to the places of problems.
-    pub(super) bytes_before: u64,
+    /// The place of the trace in the file: it is added to places in the trace.
+    pub(super) trace_offset: u64,
     /// Memory of the part of the trace that is kept.
     pub(super) share: MemoryShare,
     /// Memory of the event at hand while it is read.
@@ -131,13 +133,13 @@ impl Collector<'_> {
         self.share.hold(self.trace.kept_bytes)
     }
 
-    /// Counts what is kept; asked for once an event.
+    /// Adds to the bytes of memory that the trace keeps.
     fn count_kept(&mut self, bytes: usize) {
         self.trace.kept_bytes += bytes as u64;
     }
 
     fn position(&self, offset: u64) -> Position {
-        Position::Byte(self.bytes_before + offset)
+        Position::Byte(self.trace_offset + offset)
     }
 
     fn take_event(&mut self, json: &[u8], offset: u64, is_whole: bool) {
@@ -152,12 +154,13 @@ impl Collector<'_> {
         }
         let pid = event.pid.unwrap_or(0);
         if event.phase != "M" {
-            self.dump_event(&mut event, pid, offset);
+            self.take_dump_event(&mut event, pid, offset);
         }
-        self.metadata(event, pid, offset);
+        self.take_metadata(event, pid, offset);
     }
 
-    fn dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
+    /// Keeps the dumps of an event, and when its dump began.
+    fn take_dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
         self.trace.dump_events += u64::from(!event.phase.is_empty());
         self.count_kept(event.id.len() + TABLE_SLOT_BYTES);
         let started = self.trace.started_us.entry(event.id.clone()).or_insert(event.time_us);
@@ -166,11 +169,12 @@ impl Collector<'_> {
         if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
             let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
             self.count_kept(dumps.memory_bytes() + id.len() + 2 * size_of::<DumpEvent>());
-            self.trace.dumps.push(DumpEvent { offset: self.bytes_before + offset, pid, time_us, id, dumps });
+            self.trace.dumps.push(DumpEvent { offset: self.trace_offset + offset, pid, time_us, id, dumps });
         }
     }
 
-    fn metadata(&mut self, event: Event, pid: i64, offset: u64) {
+    /// Takes what an event says of its process: names of it, its frames and its types.
+    fn take_metadata(&mut self, event: Event, pid: i64, offset: u64) {
         if event.phase == "v" || event.phase == "V" {
             return;
         }

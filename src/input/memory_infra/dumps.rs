@@ -17,7 +17,8 @@ use crate::allocations::NameId;
 /// The content of an event's `dumps`.
 #[derive(Debug, Default)]
 pub(super) struct EventDumps {
-    pub(super) detail: String,
+    /// `detailed`, `light` or `background`, as the trace has it.
+    pub(super) level_of_detail: String,
     /// By allocator, in the order of the file.
     pub(super) heaps: Vec<(NameId, Vec<RawEntry>)>,
     pub(super) heaps_v2: Option<HeapsV2>,
@@ -29,7 +30,7 @@ impl EventDumps {
         // Lists have room for four rows at least.
         let room = |length: usize| if length == 0 { 0 } else { length.next_power_of_two().max(4) };
         let entries: usize = self.heaps.iter().map(|(_, entries)| room(entries.len())).sum();
-        self.detail.len()
+        self.level_of_detail.len()
             + room(self.heaps.len()) * size_of::<(NameId, Vec<RawEntry>)>()
             // With half as much again for the tables that make a heap of them.
             + entries * size_of::<RawEntry>() * 3 / 2
@@ -58,7 +59,7 @@ pub(super) struct HeapsV2 {
     pub(super) allocators: Vec<(NameId, EntryColumns)>,
 }
 
-/// A node of the backtrace tree.
+/// A row of `nodes`: a node of the backtrace tree. Rows of `types` are read as such, too.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NodeRow {
     pub(super) id: u64,
@@ -66,6 +67,7 @@ pub(super) struct NodeRow {
     pub(super) parent: Option<u64>,
 }
 
+/// The entries of an allocator, in columns.
 #[derive(Debug, Default)]
 pub(super) struct EntryColumns {
     pub(super) counts: NumberColumn,
@@ -74,6 +76,7 @@ pub(super) struct EntryColumns {
     pub(super) nodes: NumberColumn,
 }
 
+/// A column of numbers, some of whose rows may hold something else.
 #[derive(Debug, Default)]
 pub(super) struct NumberColumn {
     numbers: Vec<u64>,

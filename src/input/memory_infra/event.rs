@@ -48,16 +48,17 @@ impl Event {
     /// Reads what it can; `Err` says where and why it ended early. `is_whole` is false when the file ends in the event.
     pub(super) fn read(json: &[u8], is_whole: bool, names: &mut NameTable) -> (Self, Result<(), serde_json::Error>) {
         if let Some((rest, arrays)) = is_whole.then(|| extract_arrays(json)).flatten() {
-            let (event, read) = Self::read_all(&rest, names, arrays);
+            let (event, read) = Self::read_with_arrays(&rest, names, arrays);
             if read.is_ok() {
                 return (event, read);
             }
             // Places of faults are those in the whole text.
         }
-        Self::read_all(json, names, ExtractedArrays::default())
+        Self::read_with_arrays(json, names, ExtractedArrays::default())
     }
 
-    fn read_all(json: &[u8], names: &mut NameTable, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
+    /// Reads an event from which these arrays were cut out.
+    fn read_with_arrays(json: &[u8], names: &mut NameTable, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
         let mut reader = EventReader::new(names, arrays);
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let read = EventPartSeed(EventPart::Event, &mut reader).deserialize(&mut deserializer);
@@ -108,6 +109,7 @@ impl EventPart {
     }
 }
 
+/// The members so far of a row of `strings`, `nodes` or `types`.
 #[derive(Default)]
 struct MapRow {
     id: Option<u64>,
@@ -116,6 +118,7 @@ struct MapRow {
     parent: Option<u64>,
 }
 
+/// The members so far of an entry of `heaps`.
 #[derive(Default)]
 struct EntryFields {
     backtrace: Option<RawId>,
@@ -124,6 +127,7 @@ struct EntryFields {
     allocations: Option<u64>,
 }
 
+/// The members so far of a region of `vm_regions`.
 #[derive(Default)]
 struct RegionFields {
     start: Option<u64>,
@@ -156,7 +160,7 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes the value of a member.
-    fn member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn read_member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
         let part = match (place, key) {
             (EventPart::Event, "args") => EventPart::Args,
             (EventPart::Args, "stackFrames") => EventPart::StackFrames,
@@ -199,20 +203,20 @@ impl<'n> EventReader<'n> {
             (EventPart::EntryColumns, "sizes") => EventPart::ColumnNumbers(|columns| &mut columns.sizes),
             (EventPart::EntryColumns, "types") => EventPart::ColumnNumbers(|columns| &mut columns.types),
             (EventPart::EntryColumns, "nodes") => EventPart::ColumnNumbers(|columns| &mut columns.nodes),
-            (EventPart::StackFrames, _) => return self.stack_frame(key, map),
+            (EventPart::StackFrames, _) => return self.read_stack_frame(key, map),
             (EventPart::TypeNames, _) => {
                 let id = RawId::of_text(key, self.names);
                 let name = map.next_value::<Scalar<'_>>()?.name(self.names);
                 self.event.type_names.get_or_insert_default().extend(name.map(|name| (id, name)));
                 return Ok(());
             }
-            _ => return self.scalar(place, key, map),
+            _ => return self.read_scalar_member(place, key, map),
         };
         map.next_value_seed(EventPartSeed(part, self))
     }
 
-    /// Takes a member that is a text or a number.
-    fn scalar<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
+    /// Takes a member that is a text or a number; passes over any that is not known.
+    fn read_scalar_member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
         let (event, names) = (&mut self.event, &mut *self.names);
         let mut next = || map.next_value::<Scalar<'_>>();
         let owned = |value: Scalar<'_>| value.text().map(|text| text.into_owned());
@@ -226,7 +230,7 @@ impl<'n> EventReader<'n> {
             (EventPart::Args, "labels") => event.arg_labels = owned(next()?),
             (EventPart::StackFrame, "name") => self.frame_name_and_parent.0 = next()?.name(names),
             (EventPart::StackFrame, "parent") => self.frame_name_and_parent.1 = next()?.id(names),
-            (EventPart::Dumps, "level_of_detail") => event.dumps.detail = owned(next()?).unwrap_or_default(),
+            (EventPart::Dumps, "level_of_detail") => event.dumps.level_of_detail = owned(next()?).unwrap_or_default(),
             (EventPart::Entry, "bt") => self.entry.backtrace = next()?.id(names),
             (EventPart::Entry, "type") => self.entry.type_id = next()?.id(names),
             (EventPart::Entry, "size") => self.entry.bytes = next()?.hex(),
@@ -248,11 +252,13 @@ impl<'n> EventReader<'n> {
         self.event.dumps.heaps_v2.get_or_insert_default()
     }
 
-    fn columns(&mut self) -> Option<&mut EntryColumns> {
+    /// The columns of the allocator that is being read.
+    fn last_allocator_columns(&mut self) -> Option<&mut EntryColumns> {
         self.heaps_v2().allocators.last_mut().map(|(_, columns)| columns)
     }
 
-    fn stack_frame<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+    /// Takes a member of `stackFrames`.
+    fn read_stack_frame<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let id = RawId::of_text(key, self.names);
         self.frame_name_and_parent = (None, None);
         map.next_value_seed(EventPartSeed(EventPart::StackFrame, self))?;
@@ -263,7 +269,7 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes the next element of a list; `None` when there is none.
-    fn element<'de, A: SeqAccess<'de>>(&mut self, list: EventPart, seq: &mut A) -> Result<Option<()>, A::Error> {
+    fn read_element<'de, A: SeqAccess<'de>>(&mut self, list: EventPart, seq: &mut A) -> Result<Option<()>, A::Error> {
         match list {
             EventPart::Entries => {
                 self.entry = EntryFields::default();
@@ -293,7 +299,7 @@ impl<'n> EventReader<'n> {
             EventPart::ColumnNumbers(column) => {
                 let Some(number) = seq.next_element::<Scalar<'_>>()? else { return Ok(None) };
                 let number = number.number();
-                self.columns().into_iter().for_each(|columns| column(columns).push(number));
+                self.last_allocator_columns().into_iter().for_each(|columns| column(columns).push(number));
                 Ok(Some(()))
             }
             _ => Ok(seq.next_element::<IgnoredAny>()?.map(|_| ())),
@@ -326,7 +332,7 @@ impl<'n> EventReader<'n> {
                 }
             }
             (EventPart::ColumnNumbers(column), Some(ExtractedArray::ColumnNumbers(numbers))) => {
-                if let Some(columns) = self.columns() {
+                if let Some(columns) = self.last_allocator_columns() {
                     column(columns).extend(numbers);
                 }
             }
@@ -359,7 +365,7 @@ impl<'de> Visitor<'de> for EventPartSeed<'_, '_> {
             return skip_members(map);
         }
         while let Some(key) = map.next_key::<Scalar<'_>>()? {
-            reader.member(place, &key.text().unwrap_or_default(), &mut map)?;
+            reader.read_member(place, &key.text().unwrap_or_default(), &mut map)?;
         }
         Ok(())
     }
@@ -369,7 +375,7 @@ impl<'de> Visitor<'de> for EventPartSeed<'_, '_> {
         if !place.is_list() {
             return skip_elements(seq);
         }
-        while reader.element(place, &mut seq)?.is_some() {}
+        while reader.read_element(place, &mut seq)?.is_some() {}
         Ok(())
     }
 

@@ -27,6 +27,7 @@ pub(super) struct FrameNodeCache {
     path: Vec<u32>,
 }
 
+/// What is known of a stack frame from the heaps before.
 #[derive(Clone, Copy)]
 pub(super) struct FrameCache {
     /// Display name in the current module map.
@@ -71,6 +72,7 @@ const NO_CALLER: u32 = u32::MAX;
 /// For a caller's row: nobody has told of it.
 const UNKNOWN_CALLER: u32 = u32::MAX - 1;
 
+/// The row of a frame's caller, or what stands in its place.
 fn caller_of(frame: &StackFrame, frames: &FramesById) -> u32 {
     match frame.parent {
         Some(parent) if parent != RawId::EMPTY_TEXT => frames.by_id.find(parent).unwrap_or(UNKNOWN_CALLER),
@@ -89,7 +91,7 @@ impl FrameNodeCache {
         self.module_map_generation += 1;
     }
 
-    /// The heap of an allocator, in all three meanings.
+    /// Makes the heap of an allocator. Figures are those of whole backtraces, with what is below them.
     pub(super) fn build_heap(
         &mut self,
         maker: &mut HeapMaker<'_>,
@@ -113,6 +115,7 @@ impl FrameNodeCache {
     }
 }
 
+/// What it takes to read a heap.
 struct HeapBeingRead<'a> {
     stacks: &'a mut FrameNodeCache,
     event: &'a DumpEvent,
@@ -141,7 +144,7 @@ impl HeapBeingRead<'_> {
                     Some(row) => frame = self.find_or_add_node(maker, row),
                     None if id == RawId::EMPTY_TEXT => {}
                     None => {
-                        note_unknown(maker, &problem_codes::UNKNOWN_FRAME, self.event, id);
+                        add_problem_with_id(maker, &problem_codes::UNKNOWN_FRAME, self.event, id);
                         skipped = true;
                         continue;
                     }
@@ -152,7 +155,7 @@ impl HeapBeingRead<'_> {
             }
             let type_name = match entry.type_id() {
                 None => None,
-                Some(id) => match *types.entry(id).or_insert_with(|| type_of(maker, self.process, id, self.event)) {
+                Some(id) => match *types.entry(id).or_insert_with(|| type_name_of_id(maker, self.process, id, self.event)) {
                     None => continue,
                     known => known,
                 },
@@ -177,7 +180,7 @@ impl HeapBeingRead<'_> {
             match *node {
                 NO_NODE => *node = NO_NODE_ON_PATH,
                 NO_NODE_ON_PATH => {
-                    note_unknown(
+                    add_problem_with_id(
                         maker,
                         &problem_codes::CYCLIC_STACK_FRAMES,
                         self.event,
@@ -192,7 +195,7 @@ impl HeapBeingRead<'_> {
                 NO_CALLER => break 0,
                 UNKNOWN_CALLER => {
                     if let Some(caller) = self.frames.rows[at as usize].parent {
-                        note_unknown(maker, &problem_codes::UNKNOWN_FRAME, self.event, caller);
+                        add_problem_with_id(maker, &problem_codes::UNKNOWN_FRAME, self.event, caller);
                     }
                     break 0;
                 }
@@ -223,22 +226,23 @@ impl HeapBeingRead<'_> {
     }
 }
 
-fn note_unknown(maker: &mut HeapMaker<'_>, code: &'static ProblemCode, event: &DumpEvent, id: RawId) {
+/// Adds a problem that shows an id.
+fn add_problem_with_id(maker: &mut HeapMaker<'_>, code: &'static ProblemCode, event: &DumpEvent, id: RawId) {
     let text = id.text(maker.names).into_owned();
     maker.add_problem(code, event, || excerpt(text.as_bytes()));
 }
 
 /// The name of a type by its id; `None` for an id that the trace does not have, though it has others.
-fn type_of(maker: &mut HeapMaker<'_>, process: &TraceProcess, id: RawId, event: &DumpEvent) -> Option<NameId> {
+fn type_name_of_id(maker: &mut HeapMaker<'_>, process: &TraceProcess, id: RawId, event: &DumpEvent) -> Option<NameId> {
     let Some(types) = &process.types else {
-        note_unknown(maker, &problem_codes::MISSING_TYPE_NAMES, event, id);
+        add_problem_with_id(maker, &problem_codes::MISSING_TYPE_NAMES, event, id);
         let text = format!("<type {}>", id.text(maker.names));
         return Some(maker.names.intern(&text));
     };
     match types.find(id) {
         Some(name) => Some(maker.type_name(name)),
         None => {
-            note_unknown(maker, &problem_codes::UNKNOWN_TYPE, event, id);
+            add_problem_with_id(maker, &problem_codes::UNKNOWN_TYPE, event, id);
             None
         }
     }

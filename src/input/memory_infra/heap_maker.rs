@@ -11,9 +11,11 @@ use crate::input::{Diagnostics, Position, ProblemCode};
 /// The name of the frame that stands for its parent's own allocations.
 const SELF_NAME: &str = "<self>";
 
+/// Makes heaps one after another, with names as people know them.
 pub(super) struct HeapMaker<'a> {
     pub(super) names: &'a mut NameTable,
     pub(super) diagnostics: &'a mut Diagnostics,
+    /// Names of types stay as the trace has them.
     pub(super) raw_types: bool,
     pub(super) builder: HeapBuilder,
     pub(super) self_name: NameId,
@@ -29,6 +31,7 @@ impl<'a> HeapMaker<'a> {
         self.diagnostics.add(code, 1, Position::Byte(event.offset), text);
     }
 
+    /// The name of a frame as it is shown: a place in a file for a program counter in one.
     pub(super) fn frame_name(&mut self, name: NameId, modules: &ModuleMap) -> NameId {
         match modules.module_place(self.names.text(name), self.names) {
             Some(place) => self.names.intern(&place),
@@ -46,7 +49,7 @@ impl<'a> HeapMaker<'a> {
     }
 }
 
-/// A heap without its name tag.
+/// A heap without the names of its process and allocator.
 pub(super) struct UnnamedHeap {
     pub(super) counting: CountingMode,
     pub(super) frames: Vec<Frame>,
@@ -71,8 +74,8 @@ impl UnnamedHeap {
         root.max(callees)
     }
 
-    /// Backtraces whose total is less than those of the backtraces below them.
-    pub(super) fn frames_exceeded(&self) -> u64 {
+    /// The number of backtraces whose total is less than those of the backtraces below them.
+    pub(super) fn exceeded_frame_count(&self) -> u64 {
         if self.counting == CountingMode::Exclusive {
             return 0;
         }
@@ -151,7 +154,7 @@ impl ModuleMap {
 }
 
 /// The process that the main thread's name tells, in dumps that give all processes the browser's number.
-pub(super) fn process_of_threads<'a>(mut threads: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+pub(super) fn process_name_by_threads<'a>(mut threads: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     threads.find_map(|thread| match thread {
         "CrBrowserMain" => Some("Browser"),
         "CrGpuMain" => Some("GPU Process"),

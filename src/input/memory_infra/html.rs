@@ -14,17 +14,20 @@ use base64::{Engine, alphabet};
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::Source;
 
+/// The start of the element that holds a block of data.
 const DATA_SCRIPT_START: &[u8] = b"<script id=\"viewer-data\"";
 /// Bytes of the end that tell whether a page is whole: its last tag and blanks.
 const TAIL_BYTES: usize = 64;
 const SCRIPT_END: &[u8] = b"</script>";
 
-/// Reads a page line by line.
+/// Reads a page, and finds the blocks of data in it.
 pub(super) struct Page<'s> {
     source: &'s mut Source,
-    data: Vec<u8>,
-    offset_in_data: usize,
+    /// The bytes that were read last: `filled_bytes` of them.
+    buffer: Vec<u8>,
+    offset_in_buffer: usize,
     filled_bytes: usize,
+    /// Bytes of the page before those.
     bytes_before: u64,
     /// The last bytes that were read.
     tail: Vec<u8>,
@@ -41,24 +44,24 @@ pub(super) struct DataBlock {
 
 impl<'s> Page<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page { source, data: vec![0; 1 << 16], offset_in_data: 0, filled_bytes: 0, bytes_before: 0, tail: Vec::new() }
+        Page { source, buffer: vec![0; 1 << 16], offset_in_buffer: 0, filled_bytes: 0, bytes_before: 0, tail: Vec::new() }
     }
 
     /// The next byte; `None` at the end.
     fn next(&mut self) -> io::Result<Option<u8>> {
-        if self.offset_in_data == self.filled_bytes {
+        if self.offset_in_buffer == self.filled_bytes {
             self.bytes_before += self.filled_bytes as u64;
-            self.tail.extend_from_slice(&self.data[self.filled_bytes.saturating_sub(TAIL_BYTES)..self.filled_bytes]);
+            self.tail.extend_from_slice(&self.buffer[self.filled_bytes.saturating_sub(TAIL_BYTES)..self.filled_bytes]);
             let kept = self.tail.len().saturating_sub(TAIL_BYTES);
             self.tail.drain(..kept);
-            self.filled_bytes = self.source.fill(&mut self.data)?;
-            self.offset_in_data = 0;
+            self.filled_bytes = self.source.fill(&mut self.buffer)?;
+            self.offset_in_buffer = 0;
             if self.filled_bytes == 0 {
                 return Ok(None);
             }
         }
-        self.offset_in_data += 1;
-        Ok(Some(self.data[self.offset_in_data - 1]))
+        self.offset_in_buffer += 1;
+        Ok(Some(self.buffer[self.offset_in_buffer - 1]))
     }
 
     /// After the last block: where the page ends, and whether it is whole.
@@ -88,11 +91,12 @@ impl<'s> Page<'s> {
         Ok(false)
     }
 
+    /// The next block of data, decoded; `None` at the end.
     pub(super) fn next_block(&mut self) -> io::Result<Option<DataBlock>> {
         if !self.skip_text(DATA_SCRIPT_START, |_| Ok(()))? || !self.skip_text(b">", |_| Ok(()))? {
             return Ok(None);
         }
-        let offset = self.bytes_before + self.offset_in_data as u64;
+        let offset = self.bytes_before + self.offset_in_buffer as u64;
         let share = self.source.budget.for_buffer();
         let mut decoder = Base64Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
         let closed = self.skip_text(SCRIPT_END, |byte| decoder.push(byte))?;
@@ -115,7 +119,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 struct Base64Decoder {
     content: Vec<u8>,
     share: MemoryShare,
+    /// Characters that are not decoded yet.
     text: Vec<u8>,
+    /// It is no base64: it stays as it is.
     is_plain: bool,
 }
 

@@ -26,7 +26,7 @@ impl ValueEndScanner {
                 Some(block) if self.depth > 0 && !self.is_after_backslash => {
                     // Backslashes are rare, and a quote behind one is none.
                     let plain = !block.iter().fold(false, |found, &byte| found | (byte == b'\\'));
-                    (BLOCK_BYTES, if plain { self.pass_block(block) } else { self.find_end_bytewise(block) })
+                    (BLOCK_BYTES, if plain { self.find_end_in_plain_block(block) } else { self.find_end_bytewise(block) })
                 }
                 _ => {
                     // Most values begin with a bracket, and can be passed in blocks from there on.
@@ -42,7 +42,7 @@ impl ValueEndScanner {
         None
     }
 
-    /// The same for text of any kind, byte by byte.
+    /// As `find_end` for text of any kind, byte by byte.
     fn find_end_bytewise(&mut self, text: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < text.len() {
@@ -84,8 +84,8 @@ impl ValueEndScanner {
         None
     }
 
-    /// The same for a block without backslashes, inside of brackets: without a branch for every string.
-    fn pass_block(&mut self, block: &[u8; BLOCK_BYTES]) -> Option<usize> {
+    /// As `find_end` for a block without backslashes, inside of brackets: without a branch for every string.
+    fn find_end_in_plain_block(&mut self, block: &[u8; BLOCK_BYTES]) -> Option<usize> {
         // A bit for every byte that has an odd number of quotes before it, or is the first of them.
         let mut strings = matching_byte_bits(block, |byte| byte == b'"');
         for shift in [1, 2, 4, 8, 16, 32] {

@@ -10,8 +10,8 @@
 //!
 //! Sizes are hexadecimal and include everything below a backtrace; what was too small is not in the dump. Older traces
 //! have sizes of exact backtraces, newer ones (`heaps_v2`) columns of numbers with tables of names. A trace is mostly
-//! other events: `container` finds the ends of those without parsing them, in a thread of its own, and `extract` reads the
-//! long arrays of the others before serde_json reads the rest.
+//! other events: `trace_text` finds the ends of those without parsing them, in a thread of its own, and `extract` reads
+//! the long arrays of the others before serde_json reads the rest.
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
@@ -105,7 +105,7 @@ impl Reader for MemoryInfra {
         for trace in traces {
             assembler.add(trace, &mut dump)?;
         }
-        if assembler.is_too_deep() {
+        if assembler.has_too_deep_backtraces() {
             return Err(ReadError::new(ReadErrorKind::NotSupported(
                 "its heaps have more than 4,000,000 stack frames, and more than 64 for each entry: backtraces so deep \
                  are no program's"

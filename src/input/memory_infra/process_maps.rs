@@ -25,6 +25,7 @@ pub(super) struct ProcessMaps {
     module_map_generation: u32,
     /// Rows that have a node in the heap at hand.
     rows_in_heap: Vec<u32>,
+    /// By id of a type: the id of the string that is its name.
     types: FxHashMap<u64, u64>,
     /// Names of nodes were asked for whose string nobody had told.
     has_unnamed_nodes: bool,
@@ -68,6 +69,7 @@ impl ProcessMaps {
         self.has_unnamed_nodes = false;
     }
 
+    /// Makes the heap of an allocator from its columns.
     pub(super) fn build_heap(
         &mut self,
         maker: &mut HeapMaker<'_>,
@@ -92,7 +94,7 @@ impl ProcessMaps {
                 None => 0,
             };
             let type_id = columns.types.at(row).unwrap_or(0);
-            let type_name = *types.entry(type_id).or_insert_with(|| self.type_of(maker, type_id, event));
+            let type_name = *types.entry(type_id).or_insert_with(|| self.type_name_of_id(maker, type_id, event));
             let allocations = columns.counts.at(row);
             maker.builder.add_entry(AllocationEntry::new(frame, Some(type_name), bytes, allocations));
         }
@@ -103,7 +105,8 @@ impl ProcessMaps {
         UnnamedHeap { counting: CountingMode::Exclusive, frames, entries }
     }
 
-    fn type_of(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {
+    /// The name of a type by its id, or what stands in for it.
+    fn type_name_of_id(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {
         match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
             Some(name) => maker.type_name(name),
             None => {

@@ -23,6 +23,7 @@ impl RawId {
     /// The empty text, which is the id of the root.
     pub(super) const EMPTY_TEXT: Self = RawId(NonZeroU32::MIN.saturating_add(NUMBER_ID_LIMIT));
 
+    /// The id that is written so.
     pub(super) fn of_text(text: &str, names: &mut NameTable) -> Self {
         if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_short_number) {
             return id;
@@ -43,12 +44,12 @@ impl RawId {
     }
 
     /// The number, if it is one that needs no text.
-    fn small_number(self) -> Option<usize> {
+    fn short_number(self) -> Option<usize> {
         (self.0.get() <= NUMBER_ID_LIMIT).then(|| self.0.get() as usize - 1)
     }
 
     pub(super) fn text(self, names: &NameTable) -> Cow<'_, str> {
-        match self.small_number() {
+        match self.short_number() {
             Some(number) => number.to_string().into(),
             None if self == Self::EMPTY_TEXT => "".into(),
             None => names.text(NameId(self.0.get() & !TEXT_ID_BIT)).into(),
@@ -124,6 +125,7 @@ pub(super) struct NumberMap<T> {
     /// By number, from `base` on.
     dense_values: Vec<Option<T>>,
     sparse_values: FxHashMap<u64, T>,
+    /// Numbers that have a thing.
     len: usize,
 }
 
@@ -138,6 +140,7 @@ impl<T: Copy> NumberMap<T> {
         self.len == 0
     }
 
+    /// The place of a number in `dense_values`, which may not reach so far.
     fn place(&self, number: u64) -> Option<usize> {
         number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok())
     }
@@ -173,6 +176,7 @@ impl<T: Copy> NumberMap<T> {
     }
 }
 
+/// Things by id; of several for one id the first counts.
 #[derive(Debug)]
 pub(super) struct RawIdMap<T>(NumberMap<T>);
 

@@ -12,7 +12,7 @@ use crate::allocations::NameTable;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::{Diagnostics, Position, ProblemCode, ReadError};
 
-/// Reads a trace from its first byte on. `before` is added to the places of problems. With several threads, another
+/// Reads a trace from its first byte on, which is at `before` in the file. With several threads, another
 /// finds the events, and this one reads those that matter.
 pub(super) fn read_trace(
     text: &mut TraceText<'_>,
@@ -26,7 +26,7 @@ pub(super) fn read_trace(
         trace: Trace::default(),
         names,
         diagnostics: Diagnostics::default(),
-        bytes_before: before,
+        trace_offset: before,
         share: budget.for_content(),
         parsing_share: budget.for_buffer(),
         names_share: budget.for_content(),
@@ -36,9 +36,9 @@ pub(super) fn read_trace(
     let mut find = |hand_on: TakeItem<'_>| {
         let phase = Finder::new(b"\"ph\"");
         let mut reader =
-            TraceReader { events: 0, diagnostics: &mut found, bytes_before: before, phase_finder: phase, hand_on };
+            TraceReader { event_count: 0, diagnostics: &mut found, trace_offset: before, phase_finder: phase, hand_on };
         let read = reader.read(text);
-        events = reader.events;
+        events = reader.event_count;
         read
     };
     if threads > 1 {
@@ -57,10 +57,11 @@ pub(super) fn read_trace(
 /// Takes an item of the trace with its JSON and its offset.
 type TakeItem<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
 
+/// Finds the events of a trace, and hands on those that may matter.
 struct TraceReader<'a> {
-    events: u64,
+    event_count: u64,
     diagnostics: &'a mut Diagnostics,
-    bytes_before: u64,
+    trace_offset: u64,
     phase_finder: Finder<'static>,
     hand_on: TakeItem<'a>,
 }
@@ -70,14 +71,14 @@ impl TraceReader<'_> {
         match text.peek()? {
             Some(b'[') => {
                 text.advance();
-                if !self.events(text)? {
+                if !self.read_events(text)? {
                     self.add_problem(&problem_codes::UNTERMINATED_ARRAY, text.offset());
                     return Ok(());
                 }
             }
             Some(b'{') => {
                 text.advance();
-                if !self.members(text)? {
+                if !self.read_members(text)? {
                     self.add_problem(&problem_codes::TRUNCATED, text.offset());
                     return Ok(());
                 }
@@ -94,11 +95,11 @@ impl TraceReader<'_> {
     }
 
     fn add_problem(&mut self, code: &'static ProblemCode, offset: u64) {
-        self.diagnostics.add(code, 1, Position::Byte(self.bytes_before + offset), String::new);
+        self.diagnostics.add(code, 1, Position::Byte(self.trace_offset + offset), String::new);
     }
 
     /// The members of the trace object; false when the file ends in them.
-    fn members(&mut self, text: &mut TraceText<'_>) -> io::Result<bool> {
+    fn read_members(&mut self, text: &mut TraceText<'_>) -> io::Result<bool> {
         while let Some(byte) = text.peek()? {
             match byte {
                 b'}' => {
@@ -113,7 +114,7 @@ impl TraceReader<'_> {
                     };
                     if text.peek()? == Some(b':') {
                         text.advance();
-                        if !self.member(&key, text)? {
+                        if !self.read_member(&key, text)? {
                             return Ok(false);
                         }
                     }
@@ -125,12 +126,13 @@ impl TraceReader<'_> {
         Ok(false)
     }
 
-    fn member(&mut self, key: &str, text: &mut TraceText<'_>) -> io::Result<bool> {
+    /// The value of a member of the trace object; false when the file ends in it.
+    fn read_member(&mut self, key: &str, text: &mut TraceText<'_>) -> io::Result<bool> {
         match (key, text.peek()?) {
             (_, None) => Ok(false),
             ("traceEvents", Some(b'[')) => {
                 text.advance();
-                self.events(text)
+                self.read_events(text)
             }
             ("stackFrames", Some(b'{')) => {
                 let (json, is_whole) = match text.take_value()? {
@@ -160,7 +162,7 @@ impl TraceReader<'_> {
     }
 
     /// The events behind the opening bracket; false when the file ends in them.
-    fn events(&mut self, text: &mut TraceText<'_>) -> io::Result<bool> {
+    fn read_events(&mut self, text: &mut TraceText<'_>) -> io::Result<bool> {
         while let Some(byte) = text.peek()? {
             match byte {
                 b']' => {
@@ -185,9 +187,9 @@ impl TraceReader<'_> {
         Ok(false)
     }
 
-    /// An event, complete or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
+    /// Counts an event, complete or cut, and hands it on if it may matter: in one that is cut the phase may be missing.
     fn pass_event(&mut self, json: &[u8], offset: u64, is_whole: bool) -> io::Result<()> {
-        self.events += 1;
+        self.event_count += 1;
         if !is_whole {
             (self.hand_on)(TraceItem::CutEvent, json, offset)
         } else if self.may_concern_dumps(json) {

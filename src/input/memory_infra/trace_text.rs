@@ -9,16 +9,20 @@ use std::io;
 use super::json_scan::ValueEndScanner;
 use crate::graph::MemoryShare;
 
+/// Bytes of the buffer at first; half as many are free at least when more is read.
 const READ_BYTES: usize = 1 << 20;
 /// The longest value that is kept in memory; a heap dump of a million entries has 0.05 of it.
 const MAX_VALUE_BYTES: usize = 1 << 30;
 
+/// A cursor over the text of a trace.
 pub(super) struct TraceText<'s> {
     fill_bytes: FillBytes<'s>,
-    data: Vec<u8>,
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that were passed.
     used_bytes: usize,
-    end: usize,
-    /// Bytes before `data`.
+    /// Bytes of `buffer` that have been read.
+    filled_bytes: usize,
+    /// Bytes before `buffer`.
     bytes_before: u64,
     has_ended: bool,
     share: MemoryShare,
@@ -27,6 +31,7 @@ pub(super) struct TraceText<'s> {
 /// Gives bytes, fewer than asked for at the end alone.
 pub(super) type FillBytes<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
 
+/// A value as it was found, with its offset.
 pub(super) enum JsonValue<'a> {
     /// All of it.
     Whole(&'a [u8], u64),
@@ -41,9 +46,9 @@ impl<'s> TraceText<'s> {
     pub(super) fn new(fill_bytes: FillBytes<'s>, share: MemoryShare) -> Self {
         TraceText {
             fill_bytes,
-            data: vec![0; READ_BYTES],
+            buffer: vec![0; READ_BYTES],
             used_bytes: 0,
-            end: 0,
+            filled_bytes: 0,
             bytes_before: 0,
             has_ended: false,
             share,
@@ -60,20 +65,20 @@ impl<'s> TraceText<'s> {
         if self.has_ended {
             return Ok(false);
         }
-        self.data.copy_within(keep..self.end, 0);
+        self.buffer.copy_within(keep..self.filled_bytes, 0);
         self.bytes_before += keep as u64;
         self.used_bytes -= keep;
-        self.end -= keep;
-        if self.data.len() - self.end < READ_BYTES / 2 {
-            let (length, larger) = (self.data.len(), self.data.len() * 2);
+        self.filled_bytes -= keep;
+        if self.buffer.len() - self.filled_bytes < READ_BYTES / 2 {
+            let (length, larger) = (self.buffer.len(), self.buffer.len() * 2);
             // While it moves, it is there twice.
             self.share.hold((length + larger) as u64).map_err(io::Error::other)?;
-            self.data.reserve_exact(larger - length);
-            self.data.resize(larger, 0);
+            self.buffer.reserve_exact(larger - length);
+            self.buffer.resize(larger, 0);
             self.share.hold(larger as u64).map_err(io::Error::other)?;
         }
-        let got = (self.fill_bytes)(&mut self.data[self.end..])?;
-        self.end += got;
+        let got = (self.fill_bytes)(&mut self.buffer[self.filled_bytes..])?;
+        self.filled_bytes += got;
         self.has_ended = got == 0;
         Ok(got > 0)
     }
@@ -81,8 +86,8 @@ impl<'s> TraceText<'s> {
     /// The next byte that is no blank; `None` at the end.
     pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
-            while self.used_bytes < self.end {
-                match self.data[self.used_bytes] {
+            while self.used_bytes < self.filled_bytes {
+                match self.buffer[self.used_bytes] {
                     b' ' | b'\t' | b'\r' | b'\n' => self.used_bytes += 1,
                     byte => return Ok(Some(byte)),
                 }
@@ -102,11 +107,11 @@ impl<'s> TraceText<'s> {
     pub(super) fn skip(&mut self) -> io::Result<bool> {
         let mut scan = ValueEndScanner::default();
         loop {
-            if let Some(length) = scan.find_end(&self.data[self.used_bytes..self.end]) {
+            if let Some(length) = scan.find_end(&self.buffer[self.used_bytes..self.filled_bytes]) {
                 self.used_bytes += length;
                 return Ok(true);
             }
-            self.used_bytes = self.end;
+            self.used_bytes = self.filled_bytes;
             if !self.read_more(self.used_bytes)? {
                 return Ok(scan.is_scalar());
             }
@@ -118,12 +123,12 @@ impl<'s> TraceText<'s> {
         let mut scan = ValueEndScanner::default();
         let mut length = 0;
         loop {
-            if let Some(rest) = scan.find_end(&self.data[self.used_bytes + length..self.end]) {
+            if let Some(rest) = scan.find_end(&self.buffer[self.used_bytes + length..self.filled_bytes]) {
                 let (from, start) = (self.offset(), self.used_bytes);
                 self.used_bytes += length + rest;
-                return Ok(JsonValue::Whole(&self.data[start..self.used_bytes], from));
+                return Ok(JsonValue::Whole(&self.buffer[start..self.used_bytes], from));
             }
-            length = self.end - self.used_bytes;
+            length = self.filled_bytes - self.used_bytes;
             if length > MAX_VALUE_BYTES {
                 let from = self.offset();
                 self.skip()?;
@@ -131,8 +136,8 @@ impl<'s> TraceText<'s> {
             }
             if !self.read_more(self.used_bytes)? {
                 let (from, start) = (self.offset(), self.used_bytes);
-                self.used_bytes = self.end;
-                let text = &self.data[start..self.end];
+                self.used_bytes = self.filled_bytes;
+                let text = &self.buffer[start..self.filled_bytes];
                 return Ok(if scan.is_scalar() {
                     JsonValue::Whole(text, from)
                 } else {

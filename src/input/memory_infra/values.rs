@@ -29,19 +29,20 @@ impl<'de> Scalar<'de> {
 
     /// A decimal number; a text as its digits.
     pub(super) fn number(self) -> Option<u64> {
-        self.number_or(|text| text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64)))
+        self.number_or_parsed(|text| text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64)))
     }
 
     /// A hexadecimal number without `0x`, or with it; a JSON number as it is.
     pub(super) fn hex(self) -> Option<u64> {
-        self.number_or(|text| {
+        self.number_or_parsed(|text| {
             let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
             // `from_str_radix` takes a sign.
             if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() }
         })
     }
 
-    fn number_or(self, number_of: impl FnOnce(&str) -> Option<u64>) -> Option<u64> {
+    /// A number as it is; of a text what `number_of` makes of it.
+    fn number_or_parsed(self, number_of: impl FnOnce(&str) -> Option<u64>) -> Option<u64> {
         match self {
             Scalar::Text(text) => number_of(&text),
             Scalar::Number(number) => Some(number),

@@ -49,9 +49,10 @@ impl Collector {
         Ok(SelectedSnapshot { snapshot, nodes, edges })
     }
 
+    /// What is said of a snapshot, chosen or not.
     fn snapshot_info(&self, snapshot: &Snapshot) -> SnapshotInfo {
         let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
-        let unix_ms = self.trace.filter(|trace| trace.ticks_per_second > 0).and_then(|trace| {
+        let unix_ms = self.recording.filter(|trace| trace.ticks_per_second > 0).and_then(|trace| {
             let ticks = i128::from(snapshot.first_ticks) - i128::from(trace.ticks);
             let ms = i128::from(trace.unix_ms?) + ticks * 1000 / i128::from(trace.ticks_per_second);
             Some(i64::try_from(ms).unwrap_or(i64::MAX))
@@ -67,7 +68,8 @@ impl Collector {
         }
     }
 
-    /// Compares the totals of the two streams with what came.
+    /// Reports what does not add up in the selected snapshot (numbers of events, counts of references, start and end),
+    /// which events were dropped, and a missing rundown.
     pub(super) fn report_inconsistencies(&mut self, selected: &SelectedSnapshot) {
         let SelectedSnapshot { snapshot, nodes, edges } = selected;
         let streams = [(nodes, &MISSING_NODE_EVENTS), (edges, &MISSING_EDGE_EVENTS)];
@@ -109,7 +111,8 @@ impl Collector {
         }
     }
 
-    /// Root events are numbered too, and so are those of dependent handles.
+    /// The number of missing events with roots, or else with dependent handles, and the offset where the first shows:
+    /// they are numbered.
     fn missing_root_or_handle_events(&self, snapshot: &Snapshot, roots: bool) -> (u64, u64) {
         let mut numbers: Vec<(u32, u64)> = snapshot
             .other_events
@@ -163,8 +166,9 @@ impl Collector {
         info.frozen_heap = selected.snapshot.is_undamaged(&self.heap_events);
     }
 
+    /// The name of the program, or the number of its process.
     pub(super) fn section_name(&self) -> String {
-        let process = self.trace.map_or(0, |trace| trace.process_id);
+        let process = self.recording.map_or(0, |trace| trace.process_id);
         self.rundown.program().unwrap_or_else(|| format!("process {process}"))
     }
 
@@ -180,7 +184,7 @@ impl Collector {
         builder.pair_references(objects, selected.edges.contiguous_count);
         self.name_types(&mut builder, &slots, raw_types)?;
         for &at in &selected.snapshot.other_events {
-            self.add_roots(&mut builder, section, at);
+            self.add_roots_of_event(&mut builder, section, at);
             builder.check_memory()?;
         }
         builder.generations = selected.snapshot.generations();
@@ -198,11 +202,12 @@ impl Collector {
             builder.check_name(name.len())?;
             builder.name_type_apart(TypeSlot(slot), &name, module.as_deref());
         }
-        self.note_types();
+        self.report_missing_types();
         builder.check_memory()
     }
 
-    fn note_types(&mut self) {
+    /// Reports types that the trace does not describe, and those without a name.
+    fn report_missing_types(&mut self) {
         let at = Position::Byte(0);
         let unknown = self.types.ids.iter().filter(|id| !self.types.described_types.contains_key(id)).count();
         self.diagnostics.add(&MISSING_TYPE, unknown as u64, at, || format!("of {}", self.types.ids.len()));
@@ -211,7 +216,8 @@ impl Collector {
         self.diagnostics.add(&MISSING_TYPE_NAME, nameless as u64, at, String::new);
     }
 
-    fn add_roots(&mut self, builder: &mut GraphBuilder, section: SectionId, at: usize) {
+    /// Adds the roots, or the references of dependent handles, that an event has.
+    fn add_roots_of_event(&mut self, builder: &mut GraphBuilder, section: SectionId, at: usize) {
         let position = self.heap_events[at].offset;
         let record = |id, kind, flags| RootRecord { flags: RootFlags(flags), ..RootRecord::new(id, kind, position) };
         match self.heap_events[at].kind.clone() {
@@ -273,7 +279,7 @@ impl Collector {
             let names = names.map(|number| name_of_type(&self.types, &self.rundown, number, raw_types).0);
             types = totals.by_name(names);
         }
-        self.note_types();
+        self.report_missing_types();
         types
     }
 }

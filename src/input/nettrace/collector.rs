@@ -12,15 +12,16 @@ use super::fields::{Parsed, varu32, varu64};
 use super::metadata::{self, DeclaredEvent, EventKind};
 use super::payload::{self, ComReference, DependentHandle, RootEdge, StaticRoot};
 use super::problem_codes::*;
-use super::rundown::{RUNTIME_VERSION_OFFSET, Rundown};
+use super::rundown::{RUNTIME_VERSION_END, Rundown};
 use super::snapshot_store::SnapshotStore;
 use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
-use super::trace::{BlockKind, Recording};
+use super::recording::{BlockKind, Recording};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
 use crate::input::{Blot, Diagnostics, Position, ProblemCode};
 
+/// Takes the blocks of a trace, in the order of the file.
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) store: SnapshotStore,
@@ -33,20 +34,24 @@ pub(super) struct Collector {
     pub(super) field_names: Vec<u8>,
     pub(super) com_references: Vec<ComReference>,
     pub(super) rundown: Rundown,
-    pub(super) trace: Option<Recording>,
+    /// Facts of the recording, once they came.
+    pub(super) recording: Option<Recording>,
     pub(super) diagnostics: Diagnostics,
+    /// Events of all kinds.
     pub(super) events: u64,
     pub(super) runtime_callable_wrappers: u64,
     /// Set by what cannot be built; the first counts.
     pub(super) error: Option<BuildError>,
+    /// By metadata id.
     declared_events: FxHashMap<u32, DeclaredEvent>,
     sequences: Sequences,
+    /// Where events were lost.
     pub(super) gaps: Vec<EventGap>,
     /// Process of each thread index (version 6).
     thread_processes: FxHashMap<u64, u64>,
     pointer_bytes: usize,
     /// Parts of the file that tell of more than the heap, where they are asked for.
-    pub(super) private: Option<Vec<Blot>>,
+    pub(super) private_parts: Option<Vec<Blot>>,
     /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
     tally: ObjectTally,
@@ -91,12 +96,13 @@ impl Collector {
         self.diagnostics.add(code, 1, Position::Byte(offset), String::new);
     }
 
-    pub(super) fn set_trace(&mut self, trace: Recording, offset: u64) {
+    /// Takes the facts of the recording.
+    pub(super) fn set_recording(&mut self, trace: Recording, offset: u64) {
         match trace.pointer_bytes {
             4 | 8 => self.pointer_bytes = trace.pointer_bytes,
             _ => self.add_problem(&MALFORMED_BLOCK, offset),
         }
-        self.trace = Some(trace);
+        self.recording = Some(trace);
     }
 
     /// Takes a block's content, which may be cut; where it is broken, gives how much of it was good.
@@ -110,7 +116,7 @@ impl Collector {
         let good = |rest: &[u8]| content.len() - rest.len();
         match kind {
             BlockKind::Other => {
-                self.note_private(offset..offset + content.len() as u64, Vec::new());
+                self.add_private_part(offset..offset + content.len() as u64, Vec::new());
                 Ok(())
             }
             BlockKind::Events => for_each_event(content, offset, version6, |event| self.take_event(event)),
@@ -132,21 +138,21 @@ impl Collector {
             }
             BlockKind::SequencePoint => {
                 let parsed = if version6 {
-                    self.sequence_point_of_version6(content, offset)
+                    self.take_sequence_point_of_version6(content, offset)
                 } else {
                     for_each_sequence_number(content, |thread, last, time| {
-                        self.check_sequence(thread, last, time, offset, true)
+                        self.note_lost_events(thread, last, time, offset, true)
                     })
                 };
                 parsed.map(|_| ()).map_err(|_| 0)
             }
-            BlockKind::Threads => self.thread_rows(content).map(|_| ()).map_err(|_| 0),
+            BlockKind::Threads => self.take_thread_rows(content).map(|_| ()).map_err(|_| 0),
             BlockKind::RemovedThreads => {
                 let mut rest = content;
                 while !rest.is_empty() {
                     let ((index, last), after) =
                         thread_and_number(rest).map(|(a, f)| (f, a)).map_err(|_| good(rest))?;
-                    self.check_sequence(index, last, u64::MAX, offset, true);
+                    self.note_lost_events(index, last, u64::MAX, offset, true);
                     self.sequences.0.remove(&index);
                     rest = after;
                 }
@@ -156,14 +162,14 @@ impl Collector {
     }
 
     /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
-    fn sequence_point_of_version6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
+    fn take_sequence_point_of_version6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
         let (rest, time) = le_u64(content)?;
         let (rest, flags) = le_u32(rest)?;
         let (mut rest, count) = le_u32(rest)?;
         for _ in 0..count {
             let (thread, last);
             (rest, (thread, last)) = thread_and_number(rest)?;
-            self.check_sequence(thread, last, time, offset, true);
+            self.note_lost_events(thread, last, time, offset, true);
         }
         if flags & 1 != 0 {
             self.thread_processes.clear();
@@ -176,7 +182,7 @@ impl Collector {
     }
 
     /// Rows `u16 size, varu index`, options; option 2 is the process.
-    fn thread_rows<'a>(&mut self, content: &'a [u8]) -> Parsed<'a, ()> {
+    fn take_thread_rows<'a>(&mut self, content: &'a [u8]) -> Parsed<'a, ()> {
         let mut rest = content;
         while !rest.is_empty() {
             let (index, process);
@@ -186,7 +192,8 @@ impl Collector {
         Ok((rest, ()))
     }
 
-    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
+    /// Takes the number of an event, or the one that a thread has reached; notes a gap where events were lost before.
+    fn note_lost_events(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
         if let Some((lost, from)) = self.sequences.count_lost(thread, number, time, is_reached) {
             self.gaps.push(EventGap { from, until: time, events: lost.into(), offset });
         }
@@ -200,9 +207,9 @@ impl Collector {
         if self.error.is_some() {
             return;
         }
-        self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
+        self.note_lost_events(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
         let declared = self.declared_events.get(&event.metadata_id).copied();
-        if self.private.is_some() {
+        if self.private_parts.is_some() {
             self.note_private_event(declared.map(|declared| declared.kind), event);
         }
         let Some(DeclaredEvent { kind, version, .. }) = declared else {
@@ -214,8 +221,9 @@ impl Collector {
         }
     }
 
-    fn note_private(&mut self, part: Range<u64>, instead: Vec<u8>) {
-        if let Some(private) = self.private.as_mut().filter(|_| !part.is_empty()) {
+    /// Adds a part of the file to the private ones, and what may stand in its place.
+    fn add_private_part(&mut self, part: Range<u64>, instead: Vec<u8>) {
+        if let Some(private) = self.private_parts.as_mut().filter(|_| !part.is_empty()) {
             private.push((part, instead));
         }
     }
@@ -223,19 +231,20 @@ impl Collector {
     /// Of the runtime all behind its version; of the process all but its program; of other events all.
     fn note_private_event(&mut self, kind: Option<EventKind>, event: &Event<'_>) {
         let (from, instead) = match kind {
-            Some(EventKind::RuntimeInformation) => (event.payload.len().min(RUNTIME_VERSION_OFFSET), Vec::new()),
+            Some(EventKind::RuntimeInformation) => (event.payload.len().min(RUNTIME_VERSION_END), Vec::new()),
             Some(EventKind::ProcessInfo) => (0, Rundown::program_of(event.payload)),
             Some(EventKind::Other) | None => (0, Vec::new()),
             Some(_) => return,
         };
-        self.note_private(event.offset + from as u64..event.offset + event.payload.len() as u64, instead);
+        self.add_private_part(event.offset + from as u64..event.offset + event.payload.len() as u64, instead);
     }
 
+    /// Takes what an event of this kind holds. Error: if it is shorter than it says.
     fn take_payload(&mut self, kind: EventKind, version: u32, event: &Event<'_>) -> Result<(), ()> {
         let payload = event.payload;
         let heap_event = match kind {
             EventKind::Other => return Ok(()),
-            EventKind::BulkType => return self.types.describe(payload),
+            EventKind::BulkType => return self.types.add_descriptions(payload),
             EventKind::Module => return require_parsed(self.rundown.add_module(payload)),
             EventKind::Method => return require_parsed(self.rundown.add_method(payload)),
             EventKind::RuntimeInformation => return require_parsed(self.rundown.add_runtime(payload)),
@@ -307,6 +316,7 @@ fn thread_and_number(input: &[u8]) -> Parsed<'_, (u64, u32)> {
     (varu64, varu32).parse(input)
 }
 
+/// Whether a payload could be parsed.
 fn require_parsed(parsed: Parsed<'_, ()>) -> Result<(), ()> {
     parsed.map(|_| ()).map_err(|_| ())
 }

@@ -7,7 +7,7 @@ use nom::number::complete::{le_i32, le_u32};
 use super::collector::Collector;
 use super::fields::Parsed;
 use super::problem_codes::*;
-use super::trace::{BlockKind, trace, trace_of_version6};
+use super::recording::{BlockKind, recording, recording_of_version6};
 use super::window::Window;
 use crate::input::{ReadError, ReadErrorKind};
 
@@ -82,7 +82,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
             b"Trace" => {
                 version = Some(number);
                 window.advance(used);
-                if !read_trace(window, collector)? {
+                if !read_recording(window, collector)? {
                     return Ok(version);
                 }
                 continue;
@@ -167,12 +167,12 @@ fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool
 }
 
 /// The object of the recording: 48 bytes and `06`. Returns true if more follows.
-fn read_trace(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
+fn read_recording(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
     let ahead = window.ahead(49)?;
-    match trace(ahead) {
+    match recording(ahead) {
         Ok((rest, found)) => {
             let used = ahead.len() - rest.len();
-            collector.set_trace(found, window.offset);
+            collector.set_recording(found, window.offset);
             window.advance(used + 1);
             Ok(true)
         }
@@ -201,8 +201,8 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
         let is_complete = ahead.len() >= 4 + size;
         let content = &ahead[4..ahead.len().min(4 + size)];
         if head >> 24 == 1 {
-            match trace_of_version6(content) {
-                Ok((_, found)) => collector.set_trace(found, offset),
+            match recording_of_version6(content) {
+                Ok((_, found)) => collector.set_recording(found, offset),
                 Err(_) => collector.add_problem(&MALFORMED_BLOCK, offset),
             }
         } else if let Err(good) = collector.take_block(kind, content, offset, true)

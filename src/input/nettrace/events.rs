@@ -10,9 +10,11 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Parsed, varu32, varu64};
 
+/// An event of a block, of any kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Event<'a> {
     pub(super) metadata_id: u32,
+    /// Its number among the events of the thread that wrote it.
     pub(super) sequence: u32,
     /// Of the thread that wrote the event; an index in version 6.
     pub(super) capture_thread: u64,

@@ -49,13 +49,13 @@ pub(super) fn text_of_utf16(units: &[u8]) -> String {
         .collect()
 }
 
-/// A number in an entry of fixed layout.
+/// A number in an entry of fixed layout; 0 where the entry is too short.
 #[inline]
 pub(super) fn u64_at(entry: &[u8], at: usize) -> u64 {
     entry.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
-/// A number in an entry of fixed layout.
+/// A number in an entry of fixed layout; 0 where the entry is too short.
 #[inline]
 pub(super) fn u32_at(entry: &[u8], at: usize) -> u32 {
     entry.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::events::for_each_event;
 use super::fields::{Parsed, text_of_utf16, utf8, utf16z, varu32};
 
+/// Events that matter for heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
     GcStart,
@@ -31,6 +32,7 @@ pub(super) enum EventKind {
     Other,
 }
 
+/// What an event with this metadata id is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeclaredEvent {
     pub(super) id: u32,
@@ -101,6 +103,7 @@ pub(super) fn row_of_version6(input: &[u8]) -> Parsed<'_, DeclaredEvent> {
     Ok((after, DeclaredEvent { id, kind, version }))
 }
 
+/// The version among the options of a row; 0 where it has none.
 fn version_option(row: &[u8]) -> Parsed<'_, u32> {
     let (mut row, fields) = le_u16(row)?;
     for _ in 0..fields {

@@ -25,7 +25,7 @@ mod problem_codes;
 mod rundown;
 mod snapshot_store;
 mod snapshots;
-mod trace;
+mod recording;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(super) mod trace_follower;
 mod types;
@@ -65,7 +65,7 @@ impl Reader for Nettrace {
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let store = SnapshotStore::graph(&reading.budget);
-        let (mut collector, selected, extent) = collect(source, reading, store)?;
+        let (mut collector, selected, extent) = read_selected_snapshot(source, reading, store)?;
         let builder = collector.build(&selected, reading.options.raw_types)?;
         reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(builder))) })
@@ -73,14 +73,15 @@ impl Reader for Nettrace {
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         let store = SnapshotStore::Counts(CountStore::default());
-        let (mut collector, selected, extent) = collect(source, reading, store)?;
+        let (mut collector, selected, extent) = read_selected_snapshot(source, reading, store)?;
         let types = collector.count_types(&selected, reading.options.raw_types);
         reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
         Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![collector.section_name()] })
     }
 }
 
-fn collect(
+/// Reads the trace, and selects the snapshot that was asked for.
+fn read_selected_snapshot(
     source: Source,
     reading: &mut Reading,
     store: SnapshotStore,
@@ -114,7 +115,7 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     let budget = MemoryBudget::default();
     let store = SnapshotStore::Counts(CountStore::default());
     let mut collector = Collector::new(store, budget.for_content(), source.tally());
-    collector.private = Some(Vec::new());
+    collector.private_parts = Some(Vec::new());
     let mut window = Window::new(source);
     container::read_blocks(&mut window, &mut collector)?;
     collector.check_error()?;
@@ -122,7 +123,7 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     let damage =
         [problem_codes::TRUNCATED.name, problem_codes::MALFORMED_BLOCK.name, problem_codes::MALFORMED_CONTAINER.name];
     let unread_from = collector.diagnostics.first_byte_of(&damage);
-    let mut parts = collector.private.unwrap_or_default();
+    let mut parts = collector.private_parts.unwrap_or_default();
     parts.sort_by_key(|(part, _)| part.start);
     Ok((parts, unread_from))
 }

@@ -27,6 +27,7 @@ pub(super) struct DependentHandle {
     pub(super) value: u64,
 }
 
+/// A static field that holds an object.
 #[derive(Debug, Clone)]
 pub(super) struct StaticRoot {
     pub(super) object: u64,
@@ -50,6 +51,7 @@ pub(super) struct AddedRows {
     pub(super) complete: bool,
 }
 
+/// An event of many entries: its number, how many it says there are, and their bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BulkHead<'a> {
     pub(super) index: u32,
@@ -57,6 +59,7 @@ pub(super) struct BulkHead<'a> {
     pub(super) entries: &'a [u8],
 }
 
+/// The value that was parsed, whatever follows.
 fn parsed<T>(result: Parsed<'_, T>) -> Result<T, ()> {
     result.map(|(_, value)| value).map_err(|_| ())
 }

@@ -9,10 +9,11 @@ use rustc_hash::FxHashMap;
 use super::fields::{Parsed, text_of_utf16, utf16z};
 use crate::input::dotnet::{clean_type_name, file_name_of};
 
-/// Bytes of a runtime's description up to its version.
-pub(super) const RUNTIME_VERSION_OFFSET: usize = 20;
+/// Bytes of a runtime's description up to the end of its version.
+pub(super) const RUNTIME_VERSION_END: usize = 20;
 
-/// Names by the numbers that events use. Methods by the hundred thousand are kept as they came, in one buffer.
+/// Modules and methods by the numbers that events use, the command line, and the runtime. Methods by the hundred
+/// thousand are kept as they came, in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Rundown {
     pub(super) modules: FxHashMap<u64, Box<str>>,

@@ -141,21 +141,22 @@ impl SnapshotStore {
 /// Runs of ascending addresses that are told apart in an event; what comes after is one more.
 const MAX_RUNS: usize = 16;
 
-/// Takes events one by one.
+/// Totals by type of each event, where no graph is built.
 #[derive(Debug, Default)]
 pub(super) struct CountStore {
     /// Start of each event in `packed`.
     event_starts: Vec<usize>,
     packed: Vec<u8>,
-    /// Of the event at hand, by type number; and the numbers that it has.
+    /// Of the event at hand, by type number.
     totals: Vec<TypeTotal>,
-    numbers: Vec<u32>,
+    /// The type numbers that the event at hand has.
+    type_numbers: Vec<u32>,
     runs: Vec<AddressRun>,
     /// The greatest address so far: what does not go beyond it is a run of its own.
     greatest_address: u64,
 }
 
-/// Objects with ascending addresses.
+/// Objects with ascending addresses; in the run that is one too many, with any addresses.
 #[derive(Debug, Clone, Copy)]
 struct AddressRun {
     first: u64,
@@ -180,7 +181,7 @@ impl CountStore {
                 self.totals.resize(at + 1, TypeTotal::default());
             }
             if self.totals[at].objects == 0 {
-                self.numbers.push(number);
+                self.type_numbers.push(number);
             }
             self.totals[at].objects += 1;
             self.totals[at].bytes += u128::from(bytes);
@@ -191,6 +192,7 @@ impl CountStore {
         self.event_starts.len() - 1
     }
 
+    /// Adds an address to the runs of the event at hand.
     fn note_address(&mut self, address: u64) {
         let (greatest, is_full) = (self.greatest_address, self.runs.len() > MAX_RUNS);
         self.greatest_address = greatest.max(address);
@@ -212,13 +214,14 @@ impl CountStore {
         }
     }
 
+    /// Packs the totals and runs of the event at hand, and leaves none.
     fn pack_event_totals(&mut self, offset: u64) {
         let packed = &mut self.packed;
         push_number(packed, offset.into());
-        self.numbers.sort_unstable();
-        push_number(packed, self.numbers.len() as u128);
+        self.type_numbers.sort_unstable();
+        push_number(packed, self.type_numbers.len() as u128);
         let mut before = 0;
-        for number in self.numbers.drain(..) {
+        for number in self.type_numbers.drain(..) {
             let total = std::mem::take(&mut self.totals[number as usize]);
             push_number(packed, (number - before).into());
             push_number(packed, total.objects.into());

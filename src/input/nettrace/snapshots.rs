@@ -21,6 +21,7 @@ pub(super) struct BulkEvent {
     pub(super) declared_references: u64,
 }
 
+/// What an event says of the heap. Ranges are of rows in the collector.
 #[derive(Debug, Clone)]
 pub(super) enum HeapEventKind {
     /// A collection begins; one of all generations that stops the program may hold a snapshot.
@@ -49,6 +50,7 @@ pub(super) enum HeapEventKind {
     GenerationRange(GenerationRange),
 }
 
+/// An event that tells of the heap.
 #[derive(Debug, Clone)]
 pub(super) struct HeapEvent {
     pub(super) timestamp: u64,
@@ -71,10 +73,12 @@ pub(super) struct EventGap {
 pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
     collection_number: Option<u32>,
+    /// The start of its collection was seen.
     pub(super) has_begun: bool,
+    /// The end of its collection was seen.
     pub(super) has_ended: bool,
     pub(super) first_ticks: u64,
-    /// Of its last event.
+    /// The time of its end; the greatest number where its end was not seen.
     pub(super) last_ticks: u64,
     pub(super) offset: u64,
     nodes: Vec<usize>,

@@ -10,7 +10,7 @@ use super::fields::{u32_at, u64_at};
 use super::metadata::{self, DeclaredEvent, EventKind};
 
 use super::payload::bulk_head;
-use super::trace::trace;
+use super::recording::recording;
 use super::types::for_each_description;
 
 /// Blocks hold 100 KB, or one event.
@@ -53,7 +53,7 @@ pub(crate) struct TraceFollower {
     pub(crate) complete_blocks: u64,
 }
 
-/// The need of the next piece of the trace.
+/// What came of an attempt to read the next piece of the trace.
 enum PieceProgress {
     PieceRead,
     NeedsMore,
@@ -82,14 +82,14 @@ impl TraceFollower {
         Ok(())
     }
 
-    /// Collections that somebody asked for: one, unless another session is open.
-    pub(crate) fn collections(&self) -> u64 {
+    /// How many collections somebody asked for: one, unless another session is open.
+    pub(crate) fn collection_count(&self) -> u64 {
         self.collection_starts.len() as u64 + u64::from(self.has_foreign_objects)
     }
 
-    /// Types of objects that the trace does not describe: another session was open, and has got them.
-    pub(crate) fn missing_types(&self) -> u64 {
-        self.types.missing()
+    /// How many types of objects the trace does not describe: another session was open, and has got them.
+    pub(crate) fn missing_type_count(&self) -> u64 {
+        self.types.missing_count()
     }
 
     /// Duration of the first collection, once all that have begun have ended and the heap has come: that of a session
@@ -117,14 +117,14 @@ impl TraceFollower {
         }
         let head = &self.pending[..self.pending.len().min(MAX_BLOCK_HEAD_BYTES)];
         let Ok((rest, (_, name))) = object_type(head) else {
-            return if head.len() < MAX_BLOCK_HEAD_BYTES { PieceProgress::NeedsMore } else { self.skip() };
+            return if head.len() < MAX_BLOCK_HEAD_BYTES { PieceProgress::NeedsMore } else { self.skip_to_next_object() };
         };
         let used = head.len() - rest.len();
         if name == b"Trace" {
             let Some(content) = self.pending.get(used..used + TRACE_OBJECT_BYTES) else {
                 return PieceProgress::NeedsMore;
             };
-            if let Ok((_, trace)) = trace(content) {
+            if let Ok((_, trace)) = recording(content) {
                 self.ticks_per_second = trace.ticks_per_second;
                 self.pointer_bytes = trace.pointer_bytes;
             }
@@ -133,7 +133,7 @@ impl TraceFollower {
         }
         let Ok((_, size)) = le_i32::<_, ()>(rest) else { return PieceProgress::NeedsMore };
         let Some(size) = usize::try_from(size).ok().filter(|&size| size <= MAX_BLOCK_BYTES) else {
-            return self.skip();
+            return self.skip_to_next_object();
         };
         let start = self.offset + used as u64 + 4;
         let content = used + 4 + (start.next_multiple_of(4) - start) as usize;
@@ -143,14 +143,14 @@ impl TraceFollower {
         }
         let kind = name.to_vec();
         let pending = std::mem::take(&mut self.pending);
-        self.block(&kind, &pending[content..end]);
+        self.take_block(&kind, &pending[content..end]);
         self.pending = pending;
         self.advance(end + 1);
         PieceProgress::PieceRead
     }
 
     /// Moves on to where another object begins.
-    fn skip(&mut self) -> PieceProgress {
+    fn skip_to_next_object(&mut self) -> PieceProgress {
         self.unreadable_places += 1;
         let found = memchr::memmem::find(&self.pending[1..], OBJECT_START);
         // A start may be cut by the end of what is there.
@@ -159,7 +159,8 @@ impl TraceFollower {
         if found.is_some() { PieceProgress::PieceRead } else { PieceProgress::NeedsMore }
     }
 
-    fn block(&mut self, kind: &[u8], content: &[u8]) {
+    /// Takes the content of a block that came whole.
+    fn take_block(&mut self, kind: &[u8], content: &[u8]) {
         self.complete_blocks += 1;
         let is_read = match kind {
             b"EventBlock" => for_each_event(content, 0, false, |event| self.take_event(event)).is_ok(),
@@ -169,20 +170,21 @@ impl TraceFollower {
                 read.is_ok()
             }
             b"SPBlock" => {
-                for_each_sequence_number(content, |thread, last, _| self.check_sequence(thread, last, true)).is_ok()
+                for_each_sequence_number(content, |thread, last, _| self.note_lost_events(thread, last, true)).is_ok()
             }
             _ => true,
         };
         self.unreadable_places += u64::from(!is_read);
     }
 
-    fn check_sequence(&mut self, thread: u64, number: u32, is_reached: bool) {
+    /// Counts the events that were lost before this number of a thread.
+    fn note_lost_events(&mut self, thread: u64, number: u32, is_reached: bool) {
         self.lost_events +=
             self.sequences.count_lost(thread, number, 0, is_reached).map_or(0, |(lost, _)| u64::from(lost));
     }
 
     fn take_event(&mut self, event: &Event<'_>) {
-        self.check_sequence(event.capture_thread, event.sequence, false);
+        self.note_lost_events(event.capture_thread, event.sequence, false);
         let Some(declared_events) = self.declared_events.get(&event.metadata_id) else { return };
         let payload = event.payload;
         match declared_events.kind {
@@ -201,7 +203,7 @@ impl TraceFollower {
                 self.objects += u64::from(u32_at(payload, 4));
                 self.types.note_types(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
             }
-            EventKind::BulkType if !self.types.describe(payload) => self.unreadable_places += 1,
+            EventKind::BulkType if !self.types.add_descriptions(payload) => self.unreadable_places += 1,
             EventKind::Edges => self.bulk_events += 1,
             _ => {}
         }
@@ -237,7 +239,7 @@ impl FollowedTypes {
     }
 
     /// Types that an event describes. Returns false if it cannot be read.
-    fn describe(&mut self, payload: &[u8]) -> bool {
+    fn add_descriptions(&mut self, payload: &[u8]) -> bool {
         let described = &mut self.described_types;
         let is_read = for_each_description(payload, |id, _| {
             if described.len() < MAX_TYPES {
@@ -247,8 +249,8 @@ impl FollowedTypes {
         is_read.is_ok()
     }
 
-    /// Types of objects that are not described.
-    fn missing(&self) -> u64 {
+    /// How many types of objects are not described.
+    fn missing_count(&self) -> u64 {
         if self.described_types.len() >= MAX_TYPES {
             return 0;
         }
@@ -279,7 +281,7 @@ mod tests {
             }
             assert!(follower.is_complete && follower.collection_duration().is_some(), "{size}");
             assert_eq!((follower.collections(), follower.lost_events, follower.unreadable_places), (1, 0, 0));
-            assert_eq!(follower.missing_types(), 0);
+            assert_eq!(follower.missing_type_count(), 0);
             assert!(follower.objects > 1000);
         }
     }
@@ -300,7 +302,7 @@ mod tests {
             bytes[at + name.len()..at + pattern.len()].copy_from_slice(&999u32.to_le_bytes());
         }
         follower.feed(&bytes).expect("a trace");
-        assert!(follower.is_complete && follower.missing_types() > 20, "{}", follower.missing_types());
+        assert!(follower.is_complete && follower.missing_type_count() > 20, "{}", follower.missing_type_count());
     }
 
     #[test]

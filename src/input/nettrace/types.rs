@@ -28,7 +28,9 @@ pub(super) struct TypeInfo {
 #[derive(Debug)]
 pub(super) struct TraceTypes {
     numbers: FxHashMap<u64, u32>,
+    /// (id, number) of types that were met last, by a part of the id.
     cache: Vec<(u64, u32)>,
+    /// By number.
     pub(super) ids: Vec<u64>,
     pub(super) described_types: FxHashMap<u64, TypeInfo>,
     /// Characters of all names.
@@ -57,6 +59,7 @@ impl TraceTypes {
             + 2 * self.name_bytes
     }
 
+    /// The number of a type id: a new one where it has none.
     #[inline]
     pub(super) fn number(&mut self, id: u64) -> u32 {
         let at = (id >> 3) as usize % TYPE_NUMBER_CACHE_SLOTS;
@@ -73,8 +76,8 @@ impl TraceTypes {
         number
     }
 
-    /// Of an id described twice the last counts.
-    pub(super) fn describe(&mut self, payload: &[u8]) -> Result<(), ()> {
+    /// Adds the types that an event describes. Of an id described twice the last counts.
+    pub(super) fn add_descriptions(&mut self, payload: &[u8]) -> Result<(), ()> {
         for_each_description(payload, |id, info| {
             self.name_bytes += info.name.len();
             self.described_types.insert(id, info);

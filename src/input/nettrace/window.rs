@@ -19,8 +19,11 @@ pub(super) struct Window {
     filled_chunks: Receiver<Chunk>,
     used_buffers: Sender<Vec<u8>>,
     buffer: Vec<u8>,
+    /// The window is the bytes of `buffer` from here ...
     start: usize,
+    /// ... to here.
     end: usize,
+    /// Of the first byte of the window, in the file.
     pub(super) offset: u64,
     has_ended: bool,
     reader: JoinHandle<()>,

@@ -2,7 +2,7 @@
 
 use super::bits::BitSet;
 use super::block::DANGLING_TARGET;
-use super::classes::{NodeClasses, classify, name_of_kind};
+use super::classes::{NodeClasses, classify, class_name_of_kind};
 use super::edge_rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes_to_owners, owned_parts};
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
@@ -15,6 +15,7 @@ use crate::graph::{
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
 
+/// What the rules made of a snapshot, besides its sizes.
 pub(super) struct AppliedRules {
     pub(super) classes: NodeClasses,
     /// `None` where the references are not whole, or were not asked for.
@@ -52,7 +53,7 @@ fn classes_of_kinds(snapshot: &Snapshot) -> NodeClasses {
         let class = &mut of_kind[usize::from(number)];
         if *class == u32::MAX {
             *class = names.len() as u32;
-            names.push(name_of_kind(snapshot, number));
+            names.push(class_name_of_kind(snapshot, number));
         }
         *class
     });
@@ -136,6 +137,7 @@ fn name_types(builder: &mut GraphBuilder, classes: &NodeClasses) {
     }
 }
 
+/// How many categories come before a node.
 #[inline]
 fn categories_before(categories: &[u32], node: u32) -> u32 {
     match categories.last() {
@@ -156,6 +158,7 @@ struct ReferencePart<'a> {
     targets: &'a mut [u32],
     /// Edges before the part's.
     first_edge: usize,
+    /// How many references hold.
     strong_references: usize,
     weak_references: Vec<NumberedWeakReference>,
     dangling_references: u64,
@@ -339,14 +342,15 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &NodeClasses) -> Vec<((String
     named
 }
 
-pub(super) fn records(snapshot: &Snapshot) -> Vec<(&'static str, u64)> {
+/// Counts of the rows of a snapshot, by kind of row.
+pub(super) fn record_counts(snapshot: &Snapshot) -> Vec<(&'static str, u64)> {
     let categories = (0..snapshot.len() as u32).filter(|&node| snapshot.is_category(node)).count();
     let synthetic = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == NodeKind::Synthetic).count();
     debug_assert!(synthetic + 1 >= categories);
     vec![
         ("nodes", snapshot.len() as u64),
         ("categories", categories as u64),
-        ("edges", snapshot.edge_rows),
+        ("edges", snapshot.edge_row_count),
         ("strings", snapshot.strings.len() as u64),
         ("locations", snapshot.locations.len() as u64),
     ]

@@ -31,7 +31,7 @@ impl BitSet {
         (word & bit != 0).then(|| ranks[at as usize >> 6] as usize + (word & (bit - 1)).count_ones() as usize)
     }
 
-    /// Forgets numbers from `len` on.
+    /// Forgets numbers from `len` on, but for those in the last word.
     pub(super) fn truncate(&mut self, len: usize) {
         self.0.truncate(len.div_ceil(64));
     }

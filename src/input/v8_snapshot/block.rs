@@ -13,11 +13,13 @@ pub(crate) const DANGLING_TARGET: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
 pub(crate) const LARGE_SIZE_MARK: u16 = u16::LARGE;
 
+/// Rows of nodes, in columns.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     pub(crate) kinds: Vec<u8>,
     pub(crate) names: Vec<u32>,
     pub(crate) ids: Vec<u64>,
+    /// Bytes of each, or `LARGE_SIZE_MARK`.
     pub(crate) sizes: Vec<u16>,
     /// (node of the piece, bytes).
     pub(crate) large_sizes: Vec<(u32, u64)>,
@@ -37,6 +39,7 @@ pub(crate) struct Function {
     pub(crate) column: u32,
 }
 
+/// Rows of edges, in columns.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
     /// The kind of each, and the index of its name or its number.
@@ -62,7 +65,9 @@ pub(crate) struct Block {
     pub(crate) string_ends: Vec<u32>,
     /// Numbers of a piece before the header.
     pub(crate) numbers_before_header: Vec<i64>,
+    /// Values that are no numbers, or out of their range.
     pub(crate) bad_numbers: u64,
+    /// Rows that end before their last value.
     pub(crate) incomplete_rows: u64,
 }
 
@@ -85,6 +90,7 @@ impl Batch for Block {
 }
 
 impl Block {
+    /// Parses a piece into the columns of its region.
     pub(crate) fn parse(&mut self, bytes: &[u8], context: &PieceContext) {
         (self.region, self.offset) = (context.region, context.offset);
         self.layout.clone_from(&context.layout);
@@ -92,20 +98,20 @@ impl Block {
             (SnapshotArray::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
                 let mut numbers = NumberReader::new(bytes);
-                self.rows(region, layout, context.values_per_row, &mut numbers);
+                self.take_rows(region, layout, context.value_count, &mut numbers);
                 self.bad_numbers += numbers.bad_numbers;
             }
             (_, None) => {
                 let mut numbers = NumberReader::new(bytes);
-                self.numbers_before_header.reserve(context.values_per_row);
+                self.numbers_before_header.reserve(context.value_count);
                 self.numbers_before_header.extend(&mut numbers);
                 self.bad_numbers += numbers.bad_numbers;
             }
         }
     }
 
-    /// Takes the rows of a region from numbers, of which there are about so many.
-    pub(crate) fn rows(
+    /// Takes the rows of a region from numbers, of which there are about `values`.
+    pub(crate) fn take_rows(
         &mut self,
         region: SnapshotArray,
         layout: &SnapshotHeader,
@@ -113,8 +119,8 @@ impl Block {
         numbers: &mut impl Iterator<Item = i64>,
     ) {
         match region {
-            SnapshotArray::Nodes => self.node_rows(layout.node, values, numbers),
-            SnapshotArray::Edges => self.edge_rows(layout, layout.edge, values, numbers),
+            SnapshotArray::Nodes => self.take_node_rows(layout.node, values, numbers),
+            SnapshotArray::Edges => self.take_edge_rows(layout, layout.edge, values, numbers),
             SnapshotArray::Locations => {
                 let Some(fields) = layout.location else { return };
                 while let Some([object, place @ ..]) = next_fields(fields, numbers, &mut self.incomplete_rows) {
@@ -141,7 +147,7 @@ impl Block {
         }
     }
 
-    fn node_rows(&mut self, fields: NodeFieldPositions, values: usize, numbers: &mut impl Iterator<Item = i64>) {
+    fn take_node_rows(&mut self, fields: NodeFieldPositions, values: usize, numbers: &mut impl Iterator<Item = i64>) {
         let rows = values / fields.width;
         let nodes = &mut self.nodes;
         nodes.kinds.reserve(rows);
@@ -183,7 +189,7 @@ impl Block {
         self.bad_numbers += bad;
     }
 
-    fn edge_rows(
+    fn take_edge_rows(
         &mut self,
         layout: &SnapshotHeader,
         fields: EdgeFieldPositions,
@@ -233,6 +239,7 @@ impl Block {
         }
     }
 
+    /// Takes whole strings.
     fn parse_strings(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found + 1) {
@@ -320,6 +327,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// The unit that four hexadecimal digits are.
 fn utf16_unit(raw: &[u8], at: usize) -> Option<u32> {
     let digits = std::str::from_utf8(raw.get(at..at + 4)?).ok()?;
     u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))

@@ -9,6 +9,7 @@ use super::plain_objects::{NO_NAME, NamesOfPlainObjects};
 use super::snapshot::Snapshot;
 use crate::graph::{SlotColumn, SourcePlace};
 
+/// In place of the number of a class that is not known yet.
 const NO_CLASS: u32 = u32::MAX;
 
 /// Names of classes and the class of each node.
@@ -31,25 +32,27 @@ impl NodeClasses {
 /// Numbers classes in the order in which they are met.
 #[derive(Default)]
 struct ClassNumbers {
-    all: Vec<(u32, Option<SourcePlace>)>,
+    /// As `all_classes` of `NodeClasses`.
+    all_classes: Vec<(u32, Option<SourcePlace>)>,
     names: Vec<String>,
     /// Classes without a place, by name.
     by_name: FxHashMap<String, u32>,
 }
 
 impl ClassNumbers {
+    /// The class of a name, without a place.
     fn of(&mut self, name: String) -> u32 {
         *self.by_name.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
-            self.all.push((self.names.len() as u32 - 1, None));
-            self.all.len() as u32 - 1
+            self.all_classes.push((self.names.len() as u32 - 1, None));
+            self.all_classes.len() as u32 - 1
         })
     }
 
     /// The class of the same name at a place that was not met before.
     fn at(&mut self, class: u32, place: SourcePlace) -> u32 {
-        self.all.push((self.all[class as usize].0, Some(place)));
-        self.all.len() as u32 - 1
+        self.all_classes.push((self.all_classes[class as usize].0, Some(place)));
+        self.all_classes.len() as u32 - 1
     }
 }
 
@@ -82,7 +85,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
             let number = snapshot.kinds[node as usize];
             let class = &mut by_kind[usize::from(number)];
             if *class == NO_CLASS {
-                *class = numbering.of(name_of_kind(snapshot, number));
+                *class = numbering.of(class_name_of_kind(snapshot, number));
             }
             of_node.push(*class);
             continue;
@@ -109,7 +112,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
             Some(location) => *of_place.entry((class, location)).or_insert_with(|| numbering.at(class, location)),
         });
     }
-    NodeClasses { all_classes: numbering.all, names: numbering.names, of_node }
+    NodeClasses { all_classes: numbering.all_classes, names: numbering.names, of_node }
 }
 
 /// The class of an object by its name; one that is missing has no tag.
@@ -120,8 +123,8 @@ fn class_name(snapshot: &Snapshot, name: u32, raw_types: bool) -> String {
     }
 }
 
-/// The class of all nodes of a type that has one.
-pub(super) fn name_of_kind(snapshot: &Snapshot, number: u8) -> String {
+/// The name of the one class that nodes of a kind have, where their own names tell no class.
+pub(super) fn class_name_of_kind(snapshot: &Snapshot, number: u8) -> String {
     match snapshot.layout.kind(number) {
         NodeKind::Hidden => "(system)".into(),
         NodeKind::Code => "(compiled code)".into(),

@@ -10,9 +10,9 @@ use twox_hash::XxHash3_128;
 
 use super::distances::{FIRST_SYSTEM_DISTANCE, distances_of_nodes};
 use super::layout::{EdgeKind, NodeKind};
-use super::reference_kinds::V8Kinds;
+use super::reference_kinds::V8ReferenceKinds;
 use super::reread_snapshot::RereadSnapshot;
-use super::ropes::{MAX_TEXT_UNITS, length, visit_whole};
+use super::ropes::{MAX_TEXT_UNITS, unit_count, visit_whole_text};
 use super::snapshot::Snapshot;
 use super::strings::KeptStrings;
 use crate::allocations::AllocationDump;
@@ -26,18 +26,20 @@ use crate::input::{
 #[derive(Debug)]
 pub(super) struct V8Details {
     input: RereadableFile,
-    read: Mutex<Option<Arc<RereadSnapshot>>>,
+    /// The snapshot, once it was read again.
+    reread_snapshot: Mutex<Option<Arc<RereadSnapshot>>>,
     allocations: OnceLock<Option<AllocationDump>>,
 }
 
 impl V8Details {
     /// `kept` is the snapshot with all its strings, where it was kept.
     pub(super) fn new(input: RereadableFile, kept: Option<Snapshot>) -> Self {
-        V8Details { input, read: Mutex::new(kept.map(RereadSnapshot::of)), allocations: OnceLock::new() }
+        V8Details { input, reread_snapshot: Mutex::new(kept.map(RereadSnapshot::of)), allocations: OnceLock::new() }
     }
 
+    /// The snapshot, which is read again when it is asked for first.
     fn read(&self, graph: &HeapGraph) -> Result<Arc<RereadSnapshot>, ReadError> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.reread_snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = &*read {
             return Ok(Arc::clone(read));
         }
@@ -70,8 +72,8 @@ impl RereadSnapshot {
         Arc::new(RereadSnapshot::new(snapshot, tables))
     }
 
-    /// Length and hash of a cut text, where the snapshot has them: they tell apart texts that begin alike.
-    fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
+    /// Length and hash of a text that V8 cut, where the snapshot has them: they tell apart texts that begin alike.
+    fn length_and_hash_of_cut_text(&self, ordinal: u32) -> Option<[String; 2]> {
         self.snapshot.field_of_value(ordinal, "truncated")?;
         let number = |name: &str| {
             let number = self.snapshot.field_of_value(ordinal, name)?;
@@ -85,7 +87,7 @@ impl RereadSnapshot {
     /// with a part that is not in the snapshot is a copy of none.
     fn content_key(&self, ordinal: u32) -> ContentKey {
         let Some(Text { text, is_cut }) = self.text(ordinal, MAX_TEXT_UNITS) else { return ContentKey::UNKNOWN };
-        let content = match (self.snapshot.kind(ordinal), self.end_of_cut(ordinal)) {
+        let content = match (self.snapshot.kind(ordinal), self.length_and_hash_of_cut_text(ordinal)) {
             (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
             _ if !is_cut => text,
             (NodeKind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
@@ -105,7 +107,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        self.of_node(graph, from, |read, ordinal| Some(read.name(ordinal, read.edge(ordinal, nth)?)))
+        self.of_node(graph, from, |read, ordinal| Some(read.reference_name(ordinal, read.edge(ordinal, nth)?)))
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
@@ -118,7 +120,7 @@ impl ObjectDetails for V8Details {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        self.of_node(graph, node, |read, ordinal| visit_whole(&read.snapshot, ordinal, take))
+        self.of_node(graph, node, |read, ordinal| visit_whole_text(&read.snapshot, ordinal, take))
     }
 
     fn has_texts(&self) -> bool {
@@ -142,7 +144,7 @@ impl ObjectDetails for V8Details {
             let ordinal = read.ordinal(node)?;
             let units = match read.snapshot.kind(ordinal) {
                 NodeKind::ConsString => read.ropes().units(&read.snapshot, ordinal),
-                NodeKind::String | NodeKind::SlicedString => length(&read.snapshot, ordinal),
+                NodeKind::String | NodeKind::SlicedString => unit_count(&read.snapshot, ordinal),
                 _ => None,
             };
             units.map(|units| (node, units))
@@ -208,11 +210,11 @@ impl ObjectDetails for V8Details {
     }
 
     fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::place)
+        self.of_node(graph, node, RereadSnapshot::source_place)
     }
 
     fn function_name(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::function)
+        self.of_node(graph, node, RereadSnapshot::function_text)
     }
 
     fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
@@ -220,11 +222,11 @@ impl ObjectDetails for V8Details {
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
-        Ok(Some(Box::new(V8Kinds::new(self.read(graph)?))))
+        Ok(Some(Box::new(V8ReferenceKinds::new(self.read(graph)?))))
     }
 
     fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::stack)
+        self.of_node(graph, node, RereadSnapshot::allocation_stack)
     }
 
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {

@@ -29,15 +29,18 @@ pub(super) fn distances_of_nodes(snapshot: &Snapshot) -> Vec<u32> {
     walk.distances
 }
 
+/// A walk that gives nodes their distances, breadth first.
 struct DistanceWalk<'a> {
     snapshot: &'a Snapshot,
     distances: Vec<u32>,
     /// Entries of WeakMaps of which one of two edges was met.
     entries_met_by_one_half: FxHashSet<&'a str>,
+    /// Indices of the names of WeakMaps' entries.
     pair_names: BitSet,
-    sloppy_maps: Vec<u32>,
-    native_contexts: Vec<u32>,
-    map_descriptors: Vec<u32>,
+    /// Indices of the string `sloppy_function_map`; so for the next two.
+    sloppy_map_names: Vec<u32>,
+    native_context_names: Vec<u32>,
+    map_descriptor_names: Vec<u32>,
 }
 
 impl<'a> DistanceWalk<'a> {
@@ -48,12 +51,13 @@ impl<'a> DistanceWalk<'a> {
             distances: vec![UNREACHED; snapshot.len()],
             entries_met_by_one_half: FxHashSet::default(),
             pair_names: pair_names(snapshot),
-            sloppy_maps: strings.indices_of("sloppy_function_map"),
-            native_contexts: strings.indices_of("system / NativeContext"),
-            map_descriptors: strings.indices_of("(map descriptors)"),
+            sloppy_map_names: strings.indices_of("sloppy_function_map"),
+            native_context_names: strings.indices_of("system / NativeContext"),
+            map_descriptor_names: strings.indices_of("(map descriptors)"),
         }
     }
 
+    /// Gives distances to what these nodes reach and nothing did before.
     fn walk_from(&mut self, mut open: Vec<u32>) {
         let snapshot = self.snapshot;
         let mut at = 0;
@@ -65,7 +69,7 @@ impl<'a> DistanceWalk<'a> {
                 if target == DANGLING_TARGET
                     || snapshot.is_kind(edge, EdgeKind::Weak)
                     || self.distances[target as usize] != UNREACHED
-                    || self.is_edge_skipped(node, edge)
+                    || self.passes_over_edge(node, edge)
                 {
                     continue;
                 }
@@ -75,7 +79,8 @@ impl<'a> DistanceWalk<'a> {
         }
     }
 
-    fn is_edge_skipped(&mut self, node: u32, edge: usize) -> bool {
+    /// Is an edge passed over? Of the two edges to an entry of a WeakMap the first is, which is noted here.
+    fn passes_over_edge(&mut self, node: u32, edge: usize) -> bool {
         let snapshot = self.snapshot;
         let edge_name = snapshot.edge_number(edge);
         let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
@@ -83,12 +88,12 @@ impl<'a> DistanceWalk<'a> {
         match snapshot.kind(node) {
             NodeKind::Hidden
                 if !is_numbered
-                    && self.sloppy_maps.contains(&edge_name)
-                    && self.native_contexts.contains(&node_name) =>
+                    && self.sloppy_map_names.contains(&edge_name)
+                    && self.native_context_names.contains(&node_name) =>
             {
                 return true;
             }
-            NodeKind::Array if self.map_descriptors.contains(&node_name) => {
+            NodeKind::Array if self.map_descriptor_names.contains(&node_name) => {
                 let number = if is_numbered {
                     Some(edge_name)
                 } else {
@@ -112,6 +117,7 @@ impl<'a> DistanceWalk<'a> {
     }
 }
 
+/// The number that a text begins with.
 fn leading_number(text: &str) -> Option<u32> {
     let digits = text.len() - text.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
     text[..digits].parse().ok()

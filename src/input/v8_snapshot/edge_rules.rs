@@ -36,7 +36,7 @@ impl<'a> WeakMapPairName<'a> {
     }
 }
 
-/// Decides if an edge holds.
+/// The rules that say whether an edge holds.
 #[derive(Debug)]
 pub(super) struct EdgeRules {
     root: Option<u32>,
@@ -127,7 +127,7 @@ fn page_owned(snapshot: &Snapshot) -> Option<BitSet> {
     let mut open = Vec::new();
     for node in 0..snapshot.len() as u32 {
         if owned.has(node) {
-            visit_owned_targets(snapshot, node, &mut owned, |target| {
+            mark_targets_owned(snapshot, node, &mut owned, |target| {
                 if target < node {
                     open.push(target);
                 }
@@ -135,13 +135,14 @@ fn page_owned(snapshot: &Snapshot) -> Option<BitSet> {
         }
     }
     while let Some(node) = open.pop() {
-        visit_owned_targets(snapshot, node, &mut owned, |target| open.push(target));
+        mark_targets_owned(snapshot, node, &mut owned, |target| open.push(target));
     }
     Some(owned)
 }
 
+/// Makes what a node refers to owned; calls `found` with each that is so for the first time.
 #[inline]
-fn visit_owned_targets(snapshot: &Snapshot, node: u32, owned: &mut BitSet, mut found: impl FnMut(u32)) {
+fn mark_targets_owned(snapshot: &Snapshot, node: u32, owned: &mut BitSet, mut found: impl FnMut(u32)) {
     let edges = snapshot.edges(node);
     for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
         if target != DANGLING_TARGET && !label.is(EdgeKind::Weak) && owned.insert(target) {
@@ -157,6 +158,7 @@ const SEVERAL_OWNERS: u32 = u32::MAX - 1;
 /// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them.
 #[derive(Debug, Default)]
 pub(super) struct OwnedParts {
+    /// By ordinal.
     is_part: BitSet,
     /// The owner of each, in their order.
     part_owners: Vec<u32>,

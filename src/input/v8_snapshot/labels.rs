@@ -28,8 +28,9 @@ impl EdgeLabel {
 #[derive(Debug, Clone, Default)]
 pub(super) struct EdgeLabels {
     all_labels: Vec<EdgeLabel>,
-    /// By kind: numbers in the order in which they were met, and the place of each.
+    /// By kind: numbers in the order in which they were met.
     numbers: [Vec<u32>; KIND_COUNT],
+    /// By kind: the place of each number among those.
     places: [FxHashMap<u32, u16>; KIND_COUNT],
     /// (edge, number) where all places were taken, ascending.
     overflow_numbers: Vec<(u32, u32)>,
@@ -46,6 +47,7 @@ impl EdgeLabels {
         }
     }
 
+    /// The place of a number among those of a kind: a new one where it has none.
     fn place(&mut self, kind: usize, number: u32) -> usize {
         let (numbers, places) = (&mut self.numbers[kind], &mut self.places[kind]);
         if let Some(&place) = places.get(&number) {
@@ -61,6 +63,7 @@ impl EdgeLabels {
         place
     }
 
+    /// Labels of edges that follow one another.
     #[inline]
     pub(super) fn of(&self, edges: Range<usize>) -> &[EdgeLabel] {
         &self.all_labels[edges]
@@ -93,7 +96,7 @@ impl EdgeLabels {
         named.copied().chain(self.overflow_numbers.iter().map(|&(_, number)| number))
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         2 * self.all_labels.len() + 8 * self.overflow_numbers.len()
     }
 }

@@ -117,6 +117,7 @@ pub(crate) struct RowFieldPositions<const N: usize> {
     pub(crate) positions: [usize; N],
 }
 
+/// The header: places of fields, and what numbers of kinds mean.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotHeader {
     pub(crate) node: NodeFieldPositions,
@@ -129,11 +130,12 @@ pub(crate) struct SnapshotHeader {
     pub(crate) stack: Option<RowFieldPositions<5>>,
     /// Time, and the last id that was given until then.
     pub(crate) sample: Option<RowFieldPositions<2>>,
-    /// By number.
-    pub(crate) kinds: Vec<NodeKind>,
-    pub(crate) kind_names: Vec<String>,
+    /// Kinds of nodes, by number.
+    pub(crate) node_kinds: Vec<NodeKind>,
+    pub(crate) node_kind_names: Vec<String>,
     pub(crate) edge_kinds: Vec<EdgeKind>,
-    pub(crate) edge_names: Vec<String>,
+    pub(crate) edge_kind_names: Vec<String>,
+    /// The ordinal of the root.
     pub(crate) root: u32,
     pub(crate) node_count: Option<u64>,
     pub(crate) edge_count: Option<u64>,
@@ -145,7 +147,7 @@ impl SnapshotHeader {
     /// Reads the value of `"snapshot"`. Error: if it is not the header of a snapshot.
     pub(crate) fn parse(json: &[u8]) -> Result<SnapshotHeader, ReadError> {
         let header: Value =
-            serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
+            serde_json::from_slice(json).map_err(|error| header_error(&format!("cannot be read: {error}")))?;
         let meta = &header["meta"];
         let node_fields = FieldNames::of(meta, "node_fields")?;
         let edge_fields = FieldNames::of(meta, "edge_fields")?;
@@ -165,8 +167,8 @@ impl SnapshotHeader {
             name: edge_fields.place("name_or_index")?,
             target: edge_fields.place("to_node")?,
         };
-        let kind_names = names_at(&meta["node_types"], node.kind);
-        let edge_names = names_at(&meta["edge_types"], edge.kind);
+        let node_kind_names = names_at(&meta["node_types"], node.kind);
+        let edge_kind_names = names_at(&meta["edge_types"], edge.kind);
         let root = header["root_index"].as_u64().unwrap_or(0) / node.width as u64;
         Ok(SnapshotHeader {
             location: row_field_positions(meta, "location_fields", ["object_index", "script_id", "line", "column"]),
@@ -184,10 +186,10 @@ impl SnapshotHeader {
             sample: row_field_positions(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
             node,
             edge,
-            kinds: kind_names.iter().map(|name| NodeKind::of(name)).collect(),
-            kind_names,
-            edge_kinds: edge_names.iter().map(|name| EdgeKind::of(name)).collect(),
-            edge_names,
+            node_kinds: node_kind_names.iter().map(|name| NodeKind::of(name)).collect(),
+            node_kind_names,
+            edge_kinds: edge_kind_names.iter().map(|name| EdgeKind::of(name)).collect(),
+            edge_kind_names,
             root: u32::try_from(root).unwrap_or(u32::MAX),
             node_count: header["node_count"].as_u64(),
             edge_count: header["edge_count"].as_u64(),
@@ -197,20 +199,21 @@ impl SnapshotHeader {
 
     #[inline]
     pub(crate) fn kind(&self, number: u8) -> NodeKind {
-        self.kinds.get(usize::from(number)).copied().unwrap_or(NodeKind::Other)
+        self.node_kinds.get(usize::from(number)).copied().unwrap_or(NodeKind::Other)
     }
 
     pub(crate) fn kind_name(&self, number: u8) -> String {
-        self.kind_names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("type {number}"))
+        self.node_kind_names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("type {number}"))
     }
 
-    /// The kinds that the header has, with what it says besides: for people.
+    /// How many fields and kinds nodes have: for people.
     pub(crate) fn describe(&self) -> String {
-        format!("{} node fields, {} node types", self.node.width, self.kind_names.len())
+        format!("{} node fields, {} node types", self.node.width, self.node_kind_names.len())
     }
 }
 
-fn unreadable(text: &str) -> ReadError {
+/// The error of a file with such a header.
+fn header_error(text: &str) -> ReadError {
     ReadError::new(ReadErrorKind::NotSupported(format!("a V8 heap snapshot whose header {text}")))
 }
 
@@ -221,9 +224,9 @@ impl FieldNames {
     fn of(meta: &Value, key: &str) -> Result<FieldNames, ReadError> {
         let names = names_of(&meta[key]);
         match names.len() {
-            0 => Err(unreadable(&format!("has no {key}"))),
+            0 => Err(header_error(&format!("has no {key}"))),
             1..=MAX_FIELDS => Ok(FieldNames(names)),
-            count => Err(unreadable(&format!("has {count} {key}; {MAX_FIELDS} can be read"))),
+            count => Err(header_error(&format!("has {count} {key}; {MAX_FIELDS} can be read"))),
         }
     }
 
@@ -231,8 +234,9 @@ impl FieldNames {
         self.0.iter().position(|field| field == name)
     }
 
+    /// The place of a field that rows must have.
     fn place(&self, name: &str) -> Result<usize, ReadError> {
-        self.find(name).ok_or_else(|| unreadable(&format!("has no field {name}")))
+        self.find(name).ok_or_else(|| header_error(&format!("has no field {name}")))
     }
 }
 
@@ -246,6 +250,7 @@ fn row_field_positions<const N: usize>(meta: &Value, key: &str, names: [&str; N]
     Some(RowFieldPositions { width: fields.0.len(), positions: places })
 }
 
+/// The texts of a list.
 fn names_of(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().map(|name| name.as_str().unwrap_or_default().to_string()).collect()
 }

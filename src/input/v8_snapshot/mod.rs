@@ -8,9 +8,9 @@
 //!  "strings":["<dummy>", ...]}    every name is an index into these
 //! ```
 //!
-//! `scan` cuts the stream into pieces that threads parse (`block`) into columns (`snapshot`); `rules` and `classes` are
-//! Chrome DevTools' reading of them, `assemble` makes the graph. docs/formats/v8-snapshot.md has the layout, the rules,
-//! the codes, and where each is from.
+//! `scan` cuts the stream into pieces that threads parse (`block`) into columns (`snapshot`); `edge_rules` and `classes`
+//! are Chrome DevTools' reading of them, `assemble` makes the graph. docs/formats/v8-snapshot.md has the layout, the
+//! rules, the codes, and where each is from.
 
 mod assemble;
 mod bits;
@@ -84,7 +84,7 @@ impl Reader for V8Snapshot {
         share.hold(share.held_bytes() * (1 + u64::from(kept.is_some())))?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
-        let end = Position::Byte(snapshot.end);
+        let end = Position::Byte(snapshot.end_offset);
         let has_edges = snapshot.has_edges;
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
@@ -120,7 +120,7 @@ impl Reader for V8Snapshot {
         fill_info(&snapshot, reading);
         let (types, origins): (Vec<_>, _) = assemble::totals(&snapshot, &applied.classes).into_iter().unzip();
         let objects = types.iter().map(|(_, objects, _): &(String, u64, u64)| objects).sum();
-        let extent = ReadExtent { end: Position::Byte(snapshot.end), objects, loss_codes: &LOSS_CODES };
+        let extent = ReadExtent { end: Position::Byte(snapshot.end_offset), objects, loss_codes: &LOSS_CODES };
         Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
     }
 }
@@ -137,7 +137,8 @@ fn keeps_details(source: &Source, reading: &Reading) -> bool {
     })
 }
 
-/// Sorted keys have the header behind what it tells of; blanks may stand anywhere.
+/// Does the file begin with an array of edges or nodes? Sorted keys have the header behind what it tells of; blanks may
+/// stand anywhere.
 fn begins_with_rows(start: &[u8]) -> bool {
     let mut rest = start;
     for parts in [&[&b"{"[..]][..], &[b"\"edges\"", b"\"nodes\""], &[b":"], &[b"["]] {
@@ -150,7 +151,7 @@ fn begins_with_rows(start: &[u8]) -> bool {
 
 fn fill_info(snapshot: &Snapshot, reading: &mut Reading) {
     reading.info.version = Some(snapshot.layout.describe());
-    reading.info.set_records(assemble::records(snapshot));
+    reading.info.set_records(assemble::record_counts(snapshot));
     if snapshot.layout.extra_native_bytes > 0 {
         reading.info.records.push(("extra_native_bytes".into(), snapshot.layout.extra_native_bytes));
     }

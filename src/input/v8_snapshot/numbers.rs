@@ -10,14 +10,15 @@ const SCAN_STEP_BYTES: usize = 64;
 /// The numbers of a piece, one after another.
 pub(super) struct NumberReader<'a> {
     bytes: &'a [u8],
-    /// Start of the 64 bytes that `starts` and `number_end_bits` describe; `None` where these hold something else than digits, commas
-    /// and blanks.
+    /// Start of the 64 bytes that `number_start_bits` and `number_end_bits` describe; `None` where these hold something
+    /// else than digits, commas and blanks.
     block_start: Option<usize>,
     /// Start of the next number.
     next_number_start: usize,
     /// Numbers after that begin here, and end before here; a bit for each byte from `block_start`.
     number_start_bits: u64,
     number_end_bits: u64,
+    /// These 64 bytes end within a number.
     is_within_number: bool,
     /// Values that were no whole numbers.
     pub(super) bad_numbers: u64,
@@ -71,27 +72,28 @@ impl<'a> NumberReader<'a> {
     fn read_long(&mut self, start: usize, end: usize) -> i64 {
         if end - start > 18 {
             let text = std::str::from_utf8(&self.bytes[start..end]).ok();
-            return self.checked(text.and_then(|text| text.parse().ok()));
+            return self.number_or_zero(text.and_then(|text| text.parse().ok()));
         }
         self.bytes[start..end].iter().fold(0, |value, digit| 10 * value + i64::from(digit - b'0'))
     }
 
     /// The next item between commas and blanks, which need not be a number; then as usual again.
     #[cold]
-    fn next_number(&mut self) -> Option<i64> {
+    fn next_unusual_item(&mut self) -> Option<i64> {
         let is_between = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t');
         self.next_number_start += self.bytes[self.next_number_start..].iter().position(|byte| !is_between(byte))?;
         let rest = &self.bytes[self.next_number_start..];
         let end = rest.iter().position(is_between).unwrap_or(rest.len());
         self.next_number_start += end;
         let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse().ok());
-        let value = self.checked(value);
+        let value = self.number_or_zero(value);
         self.is_within_number = false;
         self.load_block(self.next_number_start);
         Some(value)
     }
 
-    fn checked(&mut self, value: Option<i64>) -> i64 {
+    /// A value; one that is no number counts as bad, and is 0.
+    fn number_or_zero(&mut self, value: Option<i64>) -> i64 {
         self.bad_numbers += u64::from(value.is_none());
         value.unwrap_or(0)
     }
@@ -104,7 +106,7 @@ impl Iterator for NumberReader<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<i64> {
         loop {
-            let Some(base) = self.block_start else { return self.next_number() };
+            let Some(base) = self.block_start else { return self.next_unusual_item() };
             if self.number_end_bits == 0 {
                 if base + SCAN_STEP_BYTES > self.bytes.len() {
                     return None;

@@ -14,7 +14,7 @@ const MAX_NAME_UNITS: usize = 120;
 /// A plain object that no name fits.
 pub(super) const NO_NAME: u32 = u32::MAX;
 
-/// The plain objects that get a name by their properties.
+/// Names of plain objects by their properties, and which object has which.
 #[derive(Debug, Default)]
 pub(super) struct NamesOfPlainObjects {
     pub(super) names: Vec<String>,
@@ -22,8 +22,10 @@ pub(super) struct NamesOfPlainObjects {
     pub(super) of_objects: Vec<u32>,
 }
 
+/// Different lists of properties, numbered in the order in which they are met.
 #[derive(Default)]
 struct PropertyLists {
+    /// All lists one behind another: indices of strings.
     values: Vec<u32>,
     list_ends: Vec<u32>,
     /// The number of times that each was met.
@@ -64,6 +66,7 @@ impl PropertyLists {
         }
     }
 
+    /// Counts a list once more; returns its number.
     fn add(&mut self, list: &[u32]) -> u32 {
         if 4 * self.list_ends.len() >= 3 * self.hash_table.len() {
             self.grow();
@@ -242,6 +245,7 @@ fn walk_name(texts: &mut PropertyTexts<'_>, list: &[u32], mut each: impl FnMut(u
     any
 }
 
+/// A property as a name has it: in quotes where it has characters of the name itself.
 fn property_text(name: &str) -> String {
     if name.contains([',', '\'', '"', '{', '}']) {
         serde_json::to_string(name).unwrap_or_else(|_| name.into())

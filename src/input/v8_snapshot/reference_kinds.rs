@@ -11,30 +11,30 @@ use super::reread_snapshot::RereadSnapshot;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ReferenceKind, ReferenceKinds};
 
-/// A snapshot that was read again, with its scripts.
-pub(super) struct V8Kinds {
-    read: Arc<RereadSnapshot>,
-    /// By V8's number of a script: its name among the strings.
-    scripts: FxHashMap<u32, u32>,
+/// Kinds and names of references, from a snapshot that was read again.
+pub(super) struct V8ReferenceKinds {
+    reread: Arc<RereadSnapshot>,
+    /// By V8's number of a script: the index of its name among the strings.
+    script_names: FxHashMap<u32, u32>,
 }
 
-impl V8Kinds {
+impl V8ReferenceKinds {
     /// O(nodes), and the edges of functions.
     pub(super) fn new(read: Arc<RereadSnapshot>) -> Self {
         let snapshot = &read.snapshot;
-        let mut scripts = FxHashMap::default();
+        let mut script_names = FxHashMap::default();
         for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
-            if !scripts.contains_key(&place.script)
+            if !script_names.contains_key(&place.script)
                 && let Some(script) = script_name_of_function(&read, node)
             {
-                scripts.insert(place.script, script);
+                script_names.insert(place.script, script);
             }
         }
-        V8Kinds { read, scripts }
+        V8ReferenceKinds { reread: read, script_names }
     }
 }
 
-/// The name of the script of a function, among the strings.
+/// The index of the name of the script of a function, among the strings.
 fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> {
     let snapshot = &read.snapshot;
     let shared = snapshot.field(function, "shared")?;
@@ -42,10 +42,10 @@ fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> 
     (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
 }
 
-impl ReferenceKinds for V8Kinds {
+impl ReferenceKinds for V8ReferenceKinds {
     fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
-        let snapshot = &self.read.snapshot;
-        let Some(ordinal) = self.read.ordinal(from) else { return };
+        let snapshot = &self.reread.snapshot;
+        let Some(ordinal) = self.reread.ordinal(from) else { return };
         let reference = |edge: usize| {
             let kind = match snapshot.edge_labels.kind(edge) {
                 Some(EdgeKind::Property) => ReferenceKind::Property,
@@ -72,16 +72,16 @@ impl ReferenceKinds for V8Kinds {
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {
-        self.read.snapshot.strings.text_or_placeholder(number)
+        self.reread.snapshot.strings.text_or_placeholder(number)
     }
 
     fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
-        let ordinal = self.read.ordinal(node)?;
-        let by_place = self.read.place(ordinal).and_then(|place| self.scripts.get(&place.script).copied());
-        let of_function = || match self.read.snapshot.kind(ordinal) {
-            NodeKind::Closure => script_name_of_function(&self.read, ordinal),
+        let ordinal = self.reread.ordinal(node)?;
+        let by_place = self.reread.source_place(ordinal).and_then(|place| self.script_names.get(&place.script).copied());
+        let of_function = || match self.reread.snapshot.kind(ordinal) {
+            NodeKind::Closure => script_name_of_function(&self.reread, ordinal),
             _ => None,
         };
-        by_place.or_else(of_function).map(|name| self.read.snapshot.strings.text_or_placeholder(name))
+        by_place.or_else(of_function).map(|name| self.reread.snapshot.strings.text_or_placeholder(name))
     }
 }

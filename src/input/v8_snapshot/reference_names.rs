@@ -13,9 +13,9 @@ use crate::input::{ReferenceName, ShownValue, Text, Value};
 /// UTF-16 units of a key in the name of a map's entry.
 const MAX_KEY_UNITS: usize = 60;
 
-/// The two kinds of hash tables that programs see.
+/// The two kinds of collections whose entries get names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Collection {
+enum CollectionKind {
     Map,
     Set,
 }
@@ -56,8 +56,8 @@ fn entry_keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
 }
 
 /// The first slot of the entries in a table of so many bytes: behind the buckets, of which there is a power of two.
-fn first_entry_slot(collection: Collection, bytes: u64) -> Option<u64> {
-    let slots_of_bucket = if collection == Collection::Map { 7 } else { 5 };
+fn first_entry_slot(collection: CollectionKind, bytes: u64) -> Option<u64> {
+    let slots_of_bucket = if collection == CollectionKind::Map { 7 } else { 5 };
     // Header and slot are twice as large where pointers are not compressed.
     for (header, slot) in [(16, 8), (8, 4)] {
         let slots = bytes.checked_sub(header).filter(|rest| rest % slot == 0).map(|rest| rest / slot);
@@ -85,7 +85,8 @@ fn scope_closures(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
 }
 
 impl RereadSnapshot {
-    pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
+    /// The name of the reference that an edge of a node is.
+    pub(super) fn reference_name(&self, node: u32, edge: usize) -> ReferenceName {
         let snapshot = &self.snapshot;
         let number = snapshot.edge_number(edge);
         let text = || snapshot.strings.text_or_placeholder(number).into_owned();
@@ -106,35 +107,35 @@ impl RereadSnapshot {
             let text = text();
             match WeakMapPairName::parse(&text) {
                 Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table_id)),
-                None => self.entry(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::MapEntry),
+                None => self.entry_name(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::MapEntry),
             }
         }
     }
 
     /// The name of what lies in a slot of the table of a map or a set: where `edge` leads.
-    fn entry(&self, table: u32, edge: usize, slot: &str) -> Option<String> {
+    fn entry_name(&self, table: u32, edge: usize, slot: &str) -> Option<String> {
         let at = self.collection_tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
         let slot: u64 = slot.parse().ok()?;
         let snapshot = &self.snapshot;
         let (collection, word, slots) =
             match snapshot.strings.get(snapshot.names[self.collection_tables[at].1 as usize])? {
-                "Map" => (Collection::Map, "Map", 3),
-                _ => (Collection::Set, "Set", 2),
+                "Map" => (CollectionKind::Map, "Map", 3),
+                _ => (CollectionKind::Set, "Set", 2),
             };
         let place = slot.checked_sub(first_entry_slot(collection, snapshot.self_size(table))?)?;
         match (collection, place % slots) {
             (_, 0) => Some(format!("{word} key")),
-            (Collection::Map, 1) => {
+            (CollectionKind::Map, 1) => {
                 let keys = self.entry_keys.get_or_init(|| entry_keys(snapshot, &self.collection_tables));
                 let key = keys.binary_search_by_key(&(edge as u32), |&(edge, _)| edge).ok();
-                Some(key.map_or_else(|| "Map value".into(), |at| format!("Map[{}]", self.key(keys[at].1))))
+                Some(key.map_or_else(|| "Map value".into(), |at| format!("Map[{}]", self.key_text(keys[at].1))))
             }
             _ => None,
         }
     }
 
     /// A key in words: a text in quotes, anything else by its id.
-    fn key(&self, node: u32) -> String {
+    fn key_text(&self, node: u32) -> String {
         match self.text(node, MAX_KEY_UNITS) {
             Some(key) => format!("{:?}{}", key.text, if key.is_cut { "…" } else { "" }),
             None => format!("@{}", self.snapshot.ids.get(node as usize)),
@@ -142,19 +143,19 @@ impl RereadSnapshot {
     }
 
     /// The source place of a function, or of the constructor of an object.
-    pub(super) fn place(&self, node: u32) -> Option<SourcePlace> {
+    pub(super) fn source_place(&self, node: u32) -> Option<SourcePlace> {
         let locations = &self.snapshot.locations;
         let at = locations.binary_search_by_key(&node, |&(node, _)| node).ok()?;
         Some(locations[at].1)
     }
 
     /// The name of a function, or its place.
-    pub(super) fn function(&self, node: u32) -> Option<String> {
+    pub(super) fn function_text(&self, node: u32) -> Option<String> {
         if self.snapshot.kind(node) != NodeKind::Closure {
             return None;
         }
         let name = self.snapshot.strings.text_or_placeholder(self.snapshot.names[node as usize]);
-        Some(match self.place(node) {
+        Some(match self.source_place(node) {
             Some(place) if name.is_empty() => format!("({place})"),
             _ => format!("{name}()"),
         })
@@ -167,7 +168,7 @@ impl RereadSnapshot {
             return None;
         }
         let scope = snapshot.field(node, "scope_info")?;
-        self.function(*self.scope_closures.get_or_init(|| scope_closures(snapshot)).get(&scope)?)
+        self.function_text(*self.scope_closures.get_or_init(|| scope_closures(snapshot)).get(&scope)?)
     }
 
     /// The short text of a node: texts, numbers, names of functions, with the place of these.
@@ -181,10 +182,10 @@ impl RereadSnapshot {
             }
             NodeKind::Number => {
                 let text = snapshot.field_of_value(node, "value")?;
-                Some(ShownValue::from(number(snapshot.strings.get(snapshot.names[text as usize])?)))
+                Some(ShownValue::from(value_of_text(snapshot.strings.get(snapshot.names[text as usize])?)))
             }
             NodeKind::Closure => {
-                let place = self.place(node).map(|place| place.to_string());
+                let place = self.source_place(node).map(|place| place.to_string());
                 let words = match (name(), place) {
                     (name, Some(place)) if name.is_empty() => place,
                     (name, Some(place)) => format!("{name}() {place}"),
@@ -198,8 +199,8 @@ impl RereadSnapshot {
     }
 }
 
-/// A number as V8 writes it.
-fn number(text: &str) -> Value {
+/// The value of a number, a truth value or another constant, as V8 writes it in text.
+fn value_of_text(text: &str) -> Value {
     match text {
         "true" => Value::Boolean(true),
         "false" => Value::Boolean(false),
@@ -217,11 +218,11 @@ mod tests {
 
     #[test]
     fn entries_begin_behind_the_buckets() {
-        assert_eq!(first_entry_slot(Collection::Map, 16 + 8 * (3 + 7 * 2)), Some(5));
-        assert_eq!(first_entry_slot(Collection::Set, 16 + 8 * (3 + 5 * 4)), Some(7));
-        assert_eq!(first_entry_slot(Collection::Map, 8 + 4 * (3 + 7 * 64)), Some(67));
-        assert_eq!(first_entry_slot(Collection::Map, 16 + 8 * (3 + 7 * 2) + 8), None);
-        assert_eq!(first_entry_slot(Collection::Set, 0), None);
+        assert_eq!(first_entry_slot(CollectionKind::Map, 16 + 8 * (3 + 7 * 2)), Some(5));
+        assert_eq!(first_entry_slot(CollectionKind::Set, 16 + 8 * (3 + 5 * 4)), Some(7));
+        assert_eq!(first_entry_slot(CollectionKind::Map, 8 + 4 * (3 + 7 * 64)), Some(67));
+        assert_eq!(first_entry_slot(CollectionKind::Map, 16 + 8 * (3 + 7 * 2) + 8), None);
+        assert_eq!(first_entry_slot(CollectionKind::Set, 0), None);
     }
 
     #[test]

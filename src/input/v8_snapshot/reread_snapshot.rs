@@ -15,6 +15,7 @@ use crate::allocations::{
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
 
+/// A snapshot with all its strings, and tables that are made of it when they are asked for.
 #[derive(Debug)]
 pub(super) struct RereadSnapshot {
     pub(super) snapshot: Snapshot,
@@ -32,6 +33,7 @@ pub(super) struct RereadSnapshot {
     pub(super) scope_closures: OnceLock<FxHashMap<u32, u32>>,
     /// Once they are asked for.
     pub(super) ropes: OnceLock<Ropes>,
+    /// By ordinal; once they are asked for.
     pub(super) distances: OnceLock<Vec<u32>>,
 }
 
@@ -64,6 +66,7 @@ impl RereadSnapshot {
         self.ropes().text(&self.snapshot, ordinal, most_units)
     }
 
+    /// The ordinal of a node of the graph.
     pub(super) fn ordinal(&self, node: NodeId) -> Option<u32> {
         self.ordinals.get(node.index()).copied()
     }
@@ -87,7 +90,7 @@ impl RereadSnapshot {
 
 impl RereadSnapshot {
     /// A function of a stack with its place: `leak (app.js:12:5)`.
-    fn frame(&self, function: u64) -> String {
+    fn frame_text(&self, function: u64) -> String {
         let strings = &self.snapshot.strings;
         let found = usize::try_from(function).ok().and_then(|at| self.snapshot.functions.get(at));
         let Some(function) = found else { return format!("<function {function}>") };
@@ -103,13 +106,13 @@ impl RereadSnapshot {
     }
 
     /// The stack that allocated a node, the function that did first.
-    pub(super) fn stack(&self, node: u32) -> Option<Vec<String>> {
+    pub(super) fn allocation_stack(&self, node: u32) -> Option<Vec<String>> {
         let at = self.snapshot.stack_ids.binary_search_by_key(&node, |&(node, _)| node).ok()?;
         let number = self.stacks.find(self.snapshot.stack_ids[at].1)?;
-        Some(self.stacks.functions(number).map(|function| self.frame(function)).collect())
+        Some(self.stacks.functions(number).map(|function| self.frame_text(function)).collect())
     }
 
-    /// Objects and bytes by stack, those that are alive and all that were allocated; `None` of a snapshot without stacks.
+    /// Objects and bytes by stack: those that are alive, and all that were allocated.
     pub(super) fn allocations(&self, graph: &HeapGraph, node_of: impl Fn(u32) -> Option<NodeId>) -> AllocationDump {
         let mut names = NameTable::default();
         let mut builder = HeapBuilder::new(names.intern(""));
@@ -120,7 +123,7 @@ impl RereadSnapshot {
             for stack in &self.stacks.all {
                 frames.push(match stack.parent {
                     Some(parent) => {
-                        let name = names.intern(&self.frame(stack.function));
+                        let name = names.intern(&self.frame_text(stack.function));
                         builder.find_or_add_frame(frames[parent as usize], name)
                     }
                     None => 0,

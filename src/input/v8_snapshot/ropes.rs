@@ -14,13 +14,13 @@ pub(super) const MAX_TEXT_UNITS: usize = 1024;
 /// Bytes in UTF-8 that have as many UTF-16 units as are shown of a text, whatever they are.
 const MAX_TEXT_BYTES: u32 = 3 * MAX_TEXT_UNITS as u32;
 
-/// A text that the snapshot has whole.
+/// Hash and length of a text that the snapshot has whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WholeText {
     /// The value of its bytes plus one, as digits of a number to the base [`HASH_BASE`], modulo 2^127 - 1: that of two texts
     /// behind one another follows from those of both.
     pub(super) hash: u128,
-    /// In UTF-8.
+    /// Its length in UTF-8.
     pub(super) bytes: u32,
 }
 
@@ -71,6 +71,7 @@ fn multiply_modulo(a: u128, b: u128) -> u128 {
     add_modulo(add_modulo(reduce(a_low * b_low), middle), reduce(2 * a_high * b_high))
 }
 
+/// Facts of a rope.
 #[derive(Debug, Clone, Copy)]
 struct Rope {
     /// Its text; `None` where a part is not in the snapshot.
@@ -87,6 +88,7 @@ struct Rope {
 #[derive(Debug)]
 pub(super) struct Ropes {
     is_rope: BitSet,
+    /// Of `is_rope`: the number of ropes before each word.
     ranks: Vec<u32>,
     ropes: Vec<Rope>,
 }
@@ -108,12 +110,12 @@ impl Ropes {
         // A rope, and behind its parts the same again, when these are known. One that is a part of itself stays unknown.
         let mut open = Vec::new();
         for node in 0..snapshot.len() as u32 {
-            open.extend(ropes.at(node).map(|_| (node, false)));
+            open.extend(ropes.rope_index(node).map(|_| (node, false)));
             while let Some((rope, is_behind_parts)) = open.pop() {
-                let Some(at) = ropes.at(rope) else { continue };
+                let Some(at) = ropes.rope_index(rope) else { continue };
                 let parts = rope_parts(snapshot, rope);
                 if is_behind_parts {
-                    ropes.ropes[at] = ropes.join(snapshot, rope, parts);
+                    ropes.ropes[at] = ropes.rope_of_parts(snapshot, rope, parts);
                 } else if ropes.ropes[at].start_node == DANGLING_TARGET {
                     ropes.ropes[at].start_node = rope;
                     open.push((rope, true));
@@ -124,11 +126,13 @@ impl Ropes {
         ropes
     }
 
-    fn at(&self, node: u32) -> Option<usize> {
+    /// The index of a rope in `ropes`; `None` for any other node.
+    fn rope_index(&self, node: u32) -> Option<usize> {
         self.is_rope.rank(node, &self.ranks)
     }
 
-    fn join(&self, snapshot: &Snapshot, rope: u32, parts: [Option<u32>; 2]) -> Rope {
+    /// Facts of a rope, from those of its parts.
+    fn rope_of_parts(&self, snapshot: &Snapshot, rope: u32, parts: [Option<u32>; 2]) -> Rope {
         let [first, second] = parts.map(|part| part.and_then(|part| self.whole(snapshot, part)));
         let begins_as = match (first, second) {
             (Some(WholeText::EMPTY), _) => parts[1],
@@ -144,12 +148,12 @@ impl Ropes {
 
     /// The first part of this text or rope that is neither of an empty part nor of a first one that is long enough.
     fn start(&self, node: u32) -> u32 {
-        self.at(node).map_or(node, |at| self.ropes[at].start_node)
+        self.rope_index(node).map_or(node, |at| self.ropes[at].start_node)
     }
 
     /// Facts of a whole text; of a rope O(1), of any other its bytes.
     pub(super) fn whole(&self, snapshot: &Snapshot, node: u32) -> Option<WholeText> {
-        match self.at(node) {
+        match self.rope_index(node) {
             Some(at) => self.ropes[at].whole_text,
             None => own_text(snapshot, node).filter(|text| !is_cut(text)).and_then(WholeText::of),
         }
@@ -157,9 +161,9 @@ impl Ropes {
 
     /// UTF-16 units of a whole text: those that the snapshot has, or how many it says there were.
     pub(super) fn units(&self, snapshot: &Snapshot, node: u32) -> Option<u64> {
-        match self.at(node) {
+        match self.rope_index(node) {
             Some(at) => self.ropes[at].units.map(u64::from),
-            None => told_length(snapshot, node).or_else(|| {
+            None => stated_length(snapshot, node).or_else(|| {
                 let whole = own_text(snapshot, node).filter(|text| !is_cut(text));
                 whole.map(|text| first_units(text, usize::MAX).1 as u64)
             }),
@@ -174,7 +178,7 @@ impl Ropes {
         while let Some(part) = open.pop() {
             steps += 1;
             let part = self.start(part);
-            if self.at(part).is_none() {
+            if self.rope_index(part).is_none() {
                 let Some(own) = own_text(snapshot, part) else { break };
                 let (start, own_units) = first_units(own, MAX_TEXT_UNITS - units);
                 text.push_str(start);
@@ -215,7 +219,7 @@ impl Ropes {
     pub(super) fn whole_texts(&self, snapshot: &Snapshot) -> BitSet {
         let (mut parts, mut held) = (BitSet::new(snapshot.len()), BitSet::new(snapshot.len()));
         for node in 0..snapshot.len() as u32 {
-            let own = self.at(node).map(|at| self.ropes[at]);
+            let own = self.rope_index(node).map(|at| self.ropes[at]);
             let holders = if own.is_some_and(|own| !own.has_empty_part) { &mut parts } else { &mut held };
             for edge in snapshot.edges(node) {
                 let target = snapshot.targets[edge];
@@ -225,7 +229,7 @@ impl Ropes {
             }
         }
         let mut texts = self.is_rope.clone();
-        for (node, at) in (0..snapshot.len() as u32).filter_map(|node| Some((node, self.at(node)?))) {
+        for (node, at) in (0..snapshot.len() as u32).filter_map(|node| Some((node, self.rope_index(node)?))) {
             if self.ropes[at].has_empty_part || (parts.has(node) && !held.has(node)) {
                 texts.remove(node);
             }
@@ -234,6 +238,7 @@ impl Ropes {
     }
 }
 
+/// The two texts that a rope is made of, where the snapshot has them.
 fn rope_parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
     ["first", "second"].map(|side| snapshot.field_of_value(rope, side))
 }
@@ -269,7 +274,7 @@ fn first_units(text: &str, most: usize) -> (&str, usize) {
 
 /// Hands the whole text of a string node to `take`, part by part until that returns false. Returns whether the snapshot
 /// has all of it; `None` for what is no string.
-pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
+pub(super) fn visit_whole_text(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
     if !matches!(snapshot.kind(node), NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString) {
         return None;
     }
@@ -295,12 +300,12 @@ pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&
 }
 
 /// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
-pub(super) fn length(snapshot: &Snapshot, node: u32) -> Option<u64> {
-    told_length(snapshot, node).or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
+pub(super) fn unit_count(snapshot: &Snapshot, node: u32) -> Option<u64> {
+    stated_length(snapshot, node).or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
 }
 
 /// The stated length of a text that V8 cut.
-fn told_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
+fn stated_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
     let number = snapshot.field_of_value(node, "length")?;
     let value = snapshot.field_of_value(number, "value").unwrap_or(number);
     snapshot.strings.text_or_placeholder(snapshot.names[value as usize]).parse().ok()

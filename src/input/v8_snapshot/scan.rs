@@ -8,6 +8,7 @@ use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::blocks::{BlockBuffer, BlockSource};
 use crate::input::{ReadError, ReadErrorKind, Source};
 
+/// Bytes that are read at once.
 const WINDOW_BYTES: usize = 1 << 20;
 /// A header that is longer is none: those of all writers so far have 2 to 4 KiB.
 const MAX_HEADER_BYTES: usize = 64 << 10;
@@ -26,12 +27,14 @@ pub(crate) enum SnapshotArray {
     Strings,
 }
 
+/// What the parser of a piece must know.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceContext {
     pub(crate) region: SnapshotArray,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
     pub(crate) layout: Option<Arc<SnapshotHeader>>,
-    pub(crate) values_per_row: usize,
+    /// Values in the piece, or strings.
+    pub(crate) value_count: usize,
     /// Offset of the piece in the input.
     pub(crate) offset: u64,
 }
@@ -48,6 +51,7 @@ enum ScanState {
     End,
 }
 
+/// How far the file went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndOfInput {
     /// To its last brace.
@@ -65,9 +69,10 @@ pub(crate) struct Scanner {
     source: Source,
     window: Vec<u8>,
     share: MemoryShare,
-    /// The rest of the window begins and ends here.
+    /// The rest of the window begins here.
     window_offset: usize,
-    len: usize,
+    /// ... and ends here.
+    window_end: usize,
     /// Offset of the window in the input.
     offset: u64,
     has_ended: bool,
@@ -78,6 +83,7 @@ pub(crate) struct Scanner {
     pub(crate) whole_arrays: Vec<SnapshotArray>,
     pub(crate) end_of_input: EndOfInput,
     pub(crate) has_data_after_end: bool,
+    /// The tree of stacks is kept.
     keeps_stacks: bool,
     /// The tree of stacks as the file has it, where it is kept.
     pub(crate) stack_tree: Vec<u8>,
@@ -90,7 +96,7 @@ impl Scanner {
             window: Vec::new(),
             share: budget.for_buffer(),
             window_offset: 0,
-            len: 0,
+            window_end: 0,
             offset: 0,
             has_ended: false,
             state: ScanState::Start,
@@ -105,7 +111,7 @@ impl Scanner {
 
     /// Bytes of the input so far.
     pub(crate) fn end(&self) -> u64 {
-        self.offset + self.len as u64
+        self.offset + self.window_end as u64
     }
 
     /// Reads more behind what is left of the window; false at the end of the input.
@@ -113,30 +119,31 @@ impl Scanner {
         if self.has_ended {
             return Ok(false);
         }
-        self.window.copy_within(self.window_offset..self.len, 0);
+        self.window.copy_within(self.window_offset..self.window_end, 0);
         self.offset += self.window_offset as u64;
-        self.len -= self.window_offset;
+        self.window_end -= self.window_offset;
         self.window_offset = 0;
-        let wanted = self.len + WINDOW_BYTES;
+        let wanted = self.window_end + WINDOW_BYTES;
         if self.window.len() < wanted {
             self.share.hold((2 * wanted + self.stack_tree.capacity()) as u64)?;
             self.window.resize(wanted, 0);
         }
-        let filled = self.source.fill(&mut self.window[self.len..wanted])?;
-        self.has_ended = filled < wanted - self.len;
-        self.len += filled;
+        let filled = self.source.fill(&mut self.window[self.window_end..wanted])?;
+        self.has_ended = filled < wanted - self.window_end;
+        self.window_end += filled;
         Ok(filled > 0)
     }
 
+    /// The next byte, which is not passed; `None` at the end of the input.
     fn peek_byte(&mut self) -> Result<Option<u8>, ReadError> {
-        if self.window_offset == self.len && !self.refill()? {
+        if self.window_offset == self.window_end && !self.refill()? {
             return Ok(None);
         }
         Ok(Some(self.window[self.window_offset]))
     }
 
     /// Passes over blanks and looks at what follows.
-    fn after_blanks(&mut self) -> Result<Option<u8>, ReadError> {
+    fn peek_after_blanks(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
             match self.peek_byte()? {
                 Some(b' ' | b'\t' | b'\r' | b'\n') => self.window_offset += 1,
@@ -145,8 +152,8 @@ impl Scanner {
         }
     }
 
-    /// A key, from its first quote on, unescaped as far as keys of this format need it. `None` when there is none.
-    fn key(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+    /// Reads a key, from its first quote on, and its colon; escapes are not decoded. `None` when there is none.
+    fn read_key(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
         self.window_offset += 1;
         let mut key = Vec::new();
         loop {
@@ -164,7 +171,7 @@ impl Scanner {
                 }
             }
         }
-        if self.after_blanks()? == Some(b':') {
+        if self.peek_after_blanks()? == Some(b':') {
             self.window_offset += 1;
             return Ok(Some(key));
         }
@@ -172,7 +179,7 @@ impl Scanner {
     }
 
     /// Passes over a value, which is kept when `most` bytes are wanted of it. `None` when the input ends within it.
-    fn value(&mut self, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
+    fn read_value(&mut self, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
         let (mut kept, mut depth) = (Vec::new(), 0u64);
         let (mut is_text, mut is_escaped) = (false, false);
         let mut any = false;
@@ -211,9 +218,9 @@ impl Scanner {
     }
 
     /// Goes on to the next array that is read. False at the end.
-    fn advance(&mut self) -> Result<bool, ReadError> {
+    fn advance_to_array(&mut self) -> Result<bool, ReadError> {
         loop {
-            match (self.after_blanks()?, self.state) {
+            match (self.peek_after_blanks()?, self.state) {
                 (Some(b'{'), ScanState::Start) => {
                     self.window_offset += 1;
                     self.state = ScanState::BetweenValues;
@@ -222,11 +229,11 @@ impl Scanner {
                 (Some(b'}'), ScanState::BetweenValues) => {
                     self.window_offset += 1;
                     self.end_of_input = EndOfInput::Complete;
-                    self.has_data_after_end = self.after_blanks()?.is_some();
+                    self.has_data_after_end = self.peek_after_blanks()?.is_some();
                     return self.end_here();
                 }
                 (Some(b'"'), ScanState::BetweenValues) => {
-                    let Some(key) = self.key()? else { return self.end_here() };
+                    let Some(key) = self.read_key()? else { return self.end_here() };
                     let region = match &key[..] {
                         b"nodes" => SnapshotArray::Nodes,
                         b"edges" => SnapshotArray::Edges,
@@ -235,7 +242,7 @@ impl Scanner {
                         b"samples" => SnapshotArray::Samples,
                         b"strings" => SnapshotArray::Strings,
                         b"snapshot" => {
-                            let Some(json) = self.value(MAX_HEADER_BYTES)? else { return self.end_here() };
+                            let Some(json) = self.read_value(MAX_HEADER_BYTES)? else { return self.end_here() };
                             // Another thread that asks for a block finds none behind a header that is an error.
                             self.state = ScanState::End;
                             if json.len() == MAX_HEADER_BYTES {
@@ -248,19 +255,19 @@ impl Scanner {
                             continue;
                         }
                         b"trace_tree" if self.keeps_stacks => {
-                            let Some(tree) = self.value(usize::MAX)? else { return self.end_here() };
+                            let Some(tree) = self.read_value(usize::MAX)? else { return self.end_here() };
                             self.stack_tree = tree;
                             continue;
                         }
                         _ => {
-                            if self.value(0)?.is_none() {
+                            if self.read_value(0)?.is_none() {
                                 return self.end_here();
                             }
                             continue;
                         }
                     };
-                    if self.after_blanks()? != Some(b'[') || self.whole_arrays.contains(&region) {
-                        if self.value(0)?.is_none() {
+                    if self.peek_after_blanks()? != Some(b'[') || self.whole_arrays.contains(&region) {
+                        if self.read_value(0)?.is_none() {
                             return self.end_here();
                         }
                         continue;
@@ -283,6 +290,7 @@ impl Scanner {
         }
     }
 
+    /// Ends the reading: always false. Error: if there was no header.
     fn end_here(&mut self) -> Result<bool, ReadError> {
         self.state = ScanState::End;
         if self.layout.is_none() {
@@ -295,7 +303,7 @@ impl Scanner {
     }
 
     /// Values in a row of a region.
-    fn width(&self, region: SnapshotArray) -> usize {
+    fn row_width(&self, region: SnapshotArray) -> usize {
         self.layout.as_ref().map_or(1, |layout| match region {
             SnapshotArray::Nodes => layout.node.width,
             SnapshotArray::Edges => layout.edge.width,
@@ -307,13 +315,13 @@ impl Scanner {
     }
 
     /// The next piece of an array of numbers: how many bytes of the window, and values. `None` when nothing is left.
-    fn numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
-        let width = self.width(region);
+    fn next_piece_of_numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
+        let width = self.row_width(region);
         loop {
-            if self.len - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
+            if self.window_end - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
                 self.refill()?;
             }
-            let bytes = &self.window[self.window_offset..self.len];
+            let bytes = &self.window[self.window_offset..self.window_end];
             if let Some(end) = memchr::memchr(b']', bytes) {
                 let values = count_commas(&bytes[..end]) + 1;
                 self.whole_arrays.push(region);
@@ -330,19 +338,19 @@ impl Scanner {
             }
             if !self.refill()? {
                 self.end_of_input = EndOfInput::WithinArray(region);
-                self.window_offset = self.len;
+                self.window_offset = self.window_end;
                 return Ok(None);
             }
         }
     }
 
-    /// The next piece of the array of strings: whole strings.
-    fn strings(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
+    /// The next piece of the array of strings: bytes of the window, and whole strings in them. `None` as above.
+    fn next_piece_of_strings(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
-            if self.len - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
+            if self.window_end - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
                 self.refill()?;
             }
-            let bytes = &self.window[self.window_offset..self.len];
+            let bytes = &self.window[self.window_offset..self.window_end];
             let (mut at, mut cut, mut count) = (0, 0, 0);
             while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
                 if bytes[begin] == b']' {
@@ -358,7 +366,7 @@ impl Scanner {
             }
             if !self.refill()? {
                 self.end_of_input = EndOfInput::WithinArray(SnapshotArray::Strings);
-                self.window_offset = self.len;
+                self.window_offset = self.window_end;
                 return Ok(None);
             }
         }
@@ -377,6 +385,7 @@ pub(crate) fn end_of_string(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
+/// The number of commas: of values but one.
 fn count_commas(bytes: &[u8]) -> usize {
     // Sums of bytes over short runs become vector instructions.
     let runs = bytes.chunks(192);
@@ -391,13 +400,13 @@ impl BlockSource for Scanner {
             let (region, piece) = match self.state {
                 ScanState::End => return Ok(None),
                 ScanState::Start | ScanState::BetweenValues => {
-                    if !self.advance()? {
+                    if !self.advance_to_array()? {
                         return Ok(None);
                     }
                     continue;
                 }
-                ScanState::Numbers(region) => (region, self.numbers(region)?),
-                ScanState::Strings => (SnapshotArray::Strings, self.strings()?),
+                ScanState::Numbers(region) => (region, self.next_piece_of_numbers(region)?),
+                ScanState::Strings => (SnapshotArray::Strings, self.next_piece_of_strings()?),
             };
             let Some((bytes, values)) = piece else {
                 self.end_here()?;
@@ -415,7 +424,7 @@ impl BlockSource for Scanner {
             }
             return Ok(Some((
                 bytes,
-                PieceContext { region, layout: self.layout.clone(), values_per_row: values, offset },
+                PieceContext { region, layout: self.layout.clone(), value_count: values, offset },
             )));
         }
     }

@@ -14,6 +14,7 @@ use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace
 use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
+/// The rows of a snapshot.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Snapshot {
     pub(super) layout: Arc<SnapshotHeader>,
@@ -40,12 +41,16 @@ pub(super) struct Snapshot {
     pub(super) samples: Vec<(u64, u64)>,
     /// (ordinal, id of the stack that allocated it), ascending; like the two below only with all strings.
     pub(super) stack_ids: Vec<(u32, u32)>,
+    /// Functions that stacks have.
     pub(super) functions: Vec<Function>,
+    /// The tree of stacks, as JSON.
     pub(super) stack_tree: Vec<u8>,
     /// The references are all there.
     pub(super) has_edges: bool,
-    pub(super) end: u64,
-    pub(super) edge_rows: u64,
+    /// Bytes of the input.
+    pub(super) end_offset: u64,
+    /// Edges that the file has.
+    pub(super) edge_row_count: u64,
 }
 
 /// A snapshot that is being read: `first_edge` has the number of edges of each node.
@@ -105,6 +110,7 @@ impl SnapshotBuilder {
         Ok(self.share.hold(self.memory_bytes())?)
     }
 
+    /// Takes the strings of a block; before the first it is said which are kept.
     fn take_strings(&mut self, block: &mut Block) {
         // Nodes and edges come before the strings, but where another program changed the file.
         let rows = &self.snapshot;
@@ -114,7 +120,7 @@ impl SnapshotBuilder {
             && rows.strings.len() == 0
             && let Some(layout) = &block.layout
         {
-            let wanted = self.names_wanted(layout);
+            let wanted = self.wanted_names(layout);
             self.snapshot.strings.keep_only(wanted);
         }
         self.snapshot.strings.append(&block.string_text, &block.string_ends);
@@ -124,7 +130,7 @@ impl SnapshotBuilder {
 
     /// Names that classes and rules rest on: of objects, of categories and of what the root refers to, of properties and
     /// of V8's own fields, among which WeakMaps' entries are.
-    fn names_wanted(&self, layout: &SnapshotHeader) -> BitSet {
+    fn wanted_names(&self, layout: &SnapshotHeader) -> BitSet {
         // Of as many strings as could be named at all, so that a wrong index takes no memory.
         let rows = &self.snapshot;
         let most = 4 * (rows.kinds.len() + rows.targets.len()) + (1 << 20);
@@ -154,16 +160,16 @@ impl SnapshotBuilder {
         let nodes =
             rows.kinds.len() * 11 + rows.ids.bytes() + rows.large_sizes.len() * 16 + rows.detachedness.len() * 8;
         let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stack_ids.len() * 8;
-        let edges = rows.targets.len() * 4 + rows.edge_labels.bytes() + rows.locations.len() * 16 + traces;
+        let edges = rows.targets.len() * 4 + rows.edge_labels.memory_bytes() + rows.locations.len() * 16 + traces;
         (raw + nodes + edges + rows.strings.memory_bytes()) as u64
     }
 
-    /// Reads the numbers that came before the header.
-    fn read_raw(&mut self, layout: &SnapshotHeader) -> Result<(), ReadError> {
+    /// Parses the numbers that came before the header.
+    fn parse_numbers_before_header(&mut self, layout: &SnapshotHeader) -> Result<(), ReadError> {
         for (region, values) in std::mem::take(&mut self.numbers_before_header) {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
-            block.rows(region, layout, values.len(), &mut numbers);
+            block.take_rows(region, layout, values.len(), &mut numbers);
             self.take_block(&mut block)?;
         }
         Ok(())
@@ -208,7 +214,7 @@ impl Snapshot {
         let Some(layout) = scanner.layout.clone() else {
             return Err(ReadError::new(crate::input::ReadErrorKind::Empty));
         };
-        content.read_raw(&layout)?;
+        content.parse_numbers_before_header(&layout)?;
         Ok(content.finish(scanner, layout, diagnostics))
     }
 
@@ -216,6 +222,7 @@ impl Snapshot {
         self.kinds.len()
     }
 
+    /// The kind of a node.
     #[inline]
     pub(super) fn kind(&self, ordinal: u32) -> NodeKind {
         self.layout.kind(self.kinds[ordinal as usize])
@@ -232,6 +239,7 @@ impl Snapshot {
         }
     }
 
+    /// Indices of the edges of a node.
     #[inline]
     pub(super) fn edges(&self, ordinal: u32) -> std::ops::Range<usize> {
         self.first_edge[ordinal as usize] as usize..self.first_edge[ordinal as usize + 1] as usize
@@ -286,6 +294,7 @@ impl Snapshot {
 }
 
 impl SnapshotBuilder {
+    /// Checks what came against the header, and turns counts of edges into the places where they begin.
     fn finish(
         mut self,
         mut scanner: Scanner,
@@ -348,7 +357,7 @@ impl SnapshotBuilder {
         }
         snapshot.stack_tree = std::mem::take(&mut scanner.stack_tree);
         (snapshot.layout, snapshot.has_edges) = (layout, has_edges);
-        (snapshot.end, snapshot.edge_rows) = (scanner.end(), rows as u64);
+        (snapshot.end_offset, snapshot.edge_row_count) = (scanner.end(), rows as u64);
         *diagnostics = self.diagnostics;
         (self.snapshot, self.share)
     }

@@ -37,11 +37,13 @@ pub(super) fn allocation_intervals(graph: &HeapGraph, samples: &[(u64, u64)]) ->
     HeapParts { names, runs }
 }
 
+/// A stack: a function, and the stack from which it was called.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TraceNode {
     id: u32,
     /// The one that it goes on from; the first has none.
     pub(super) parent: Option<u32>,
+    /// Its index among the functions of the snapshot.
     pub(super) function: u64,
     /// Allocations there, alive or not.
     pub(super) count: u64,
@@ -110,6 +112,7 @@ impl AllocationStacks {
         self.all.is_empty()
     }
 
+    /// The number of the stack with an id.
     pub(super) fn find(&self, id: u32) -> Option<u32> {
         let field_index = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         Some(self.by_id[field_index].1)

@@ -2,6 +2,7 @@
 
 use super::bits::BitSet;
 
+/// Which strings of a snapshot are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum KeptStrings {
     #[default]
@@ -33,6 +34,7 @@ impl StringTable {
         }
     }
 
+    /// Bytes of memory, and about what `kept_indices` takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.text.len() + 8 * self.text_ends.len() + self.count / 5
     }

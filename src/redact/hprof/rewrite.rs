@@ -276,7 +276,7 @@ impl RecordVisitor for ValueRemover<'_> {
                 }
                 _ => 0,
             },
-            record::TRACE => match TraceRecord::parse(body, id_bytes).filter(|trace| trace.is_whole(body, id_bytes)) {
+            record::TRACE => match TraceRecord::parse(body, id_bytes).filter(|trace| trace.fills_body(body, id_bytes)) {
                 Some(trace) => {
                     for (frame, id) in trace.frames.iter().zip(body[12..].chunks_mut(id_bytes)) {
                         if !self.facts.frame_ids.contains(frame) {

@@ -102,13 +102,13 @@ impl SnapshotFacts {
         let scanner = &pieces.scanner;
         // Without a header there was an error.
         let layout = scanner.layout.clone().unwrap_or_default();
-        let has_value = layout.kind_names.iter().map(|name| is_value_kind(name)).collect();
+        let has_value = layout.node_kind_names.iter().map(|name| is_value_kind(name)).collect();
         let is_cut = !matches!(scanner.end_of_input, EndOfInput::Complete | EndOfInput::MissingLastBrace);
         let (has_data_after_end, strings_with_value_entry) = (scanner.has_data_after_end, Vec::new());
         let classes = Vec::new();
-        is_undamaged &= layout.edge_names.iter().map(|name| &**name).eq(EDGE_KINDS)
+        is_undamaged &= layout.edge_kind_names.iter().map(|name| &**name).eq(EDGE_KINDS)
             && layout
-                .kind_names
+                .node_kind_names
                 .iter()
                 .zip(NODE_KINDS)
                 .all(|(name, known)| name == known || !NODE_KINDS.contains(&&**name));
@@ -147,7 +147,7 @@ impl SnapshotFacts {
     }
 
     fn kind_is_number(&self, kind: u8) -> bool {
-        let name = self.layout.kind_names.get(usize::from(kind));
+        let name = self.layout.node_kind_names.get(usize::from(kind));
         name.is_some_and(|name| ["number", "bigint"].contains(&&name[..]))
     }
 
@@ -259,7 +259,7 @@ impl SnapshotFacts {
         while let Some((kind, name, edges)) = rows.node()? {
             properties.clear();
             unnamed.clear();
-            let holder = match self.layout.kind_names.get(usize::from(kind)).map_or("", |name| name) {
+            let holder = match self.layout.node_kind_names.get(usize::from(kind)).map_or("", |name| name) {
                 "hidden" | "symbol" => 0,
                 _ => 1 << u8::from(self.has_value.get(usize::from(kind)).is_some_and(|has_value| *has_value)),
             };

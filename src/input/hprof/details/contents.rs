@@ -42,21 +42,24 @@ fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> StringColumns {
 /// The parts of a class's instances that are read.
 #[derive(Debug, Clone, Default)]
 struct ClassPlan {
-    /// Of strings: where it is said that characters take two bytes; where `offset` and `count` are.
+    /// Of strings: where it is said that characters take two bytes.
     coder_offset: Option<usize>,
-    part_offsets: Option<(usize, usize)>,
+    /// Of strings that are parts of arrays: where `offset` and `count` are.
+    offset_and_count_offsets: Option<(usize, usize)>,
     /// (place among the wanted fields, what it holds, where it is).
     fields: Vec<(u16, FieldKind, usize)>,
 }
 
+/// What one pass over the file reads, and of which objects.
 struct ContentPlan<'g> {
     graph: &'g HeapGraph,
     id_bytes: usize,
     classes: FxHashMap<u64, ClassPlan>,
     arrays: NodeNumbers,
     keys: KeyHalves,
-    /// Lengths of arrays of references too.
-    with_reference_lengths: bool,
+    /// Lengths and nulls of arrays of references are read too.
+    with_reference_arrays: bool,
+    /// Lengths of all arrays are listed.
     with_lengths: bool,
 }
 
@@ -68,7 +71,7 @@ pub fn contents(
 ) -> Result<Contents, ReadError> {
     let mut strings = strings_of(graph, text_sources);
     let mut plan = ContentPlan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
-    let is_parts = plan.classes.values().any(|class| class.part_offsets.is_some());
+    let is_parts = plan.classes.values().any(|class| class.offset_and_count_offsets.is_some());
     let found = visit_objects(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
     let mut contents = Contents::default();
     strings.are_wide = vec![false; strings.len()];
@@ -81,14 +84,14 @@ pub fn contents(
                 strings.are_wide[at] = true;
             }
         }
-        for (node, start, count) in reading.parts {
+        for (node, start, count) in reading.string_parts {
             if let Some(at) = strings.find(node) {
                 strings.array_parts[at] = (start, count);
             }
         }
         contents.reference_arrays.extend(reading.reference_arrays);
         contents.fields.extend(reading.fields);
-        contents.lengths.extend(reading.lengths);
+        contents.lengths.extend(reading.array_lengths);
     }
     contents.reference_arrays.par_sort_unstable();
     contents.fields.par_sort_by_key(|&(node, place, _)| (node, place));
@@ -108,7 +111,7 @@ pub fn contents(
     }
     drop(keys);
     if is_parts {
-        super::texts_of_strings::find_keys_of_parts(finder, graph, &mut strings)?;
+        super::texts_of_strings::find_keys_of_string_parts(finder, graph, &mut strings)?;
     }
     contents.lengths.par_sort_unstable();
     if wanted.with_lengths {
@@ -160,7 +163,7 @@ impl<'g> ContentPlan<'g> {
             let part = place("offset", FieldKind::Int).zip(place("count", FieldKind::Int));
             classes.insert(
                 id,
-                ClassPlan { coder_offset: place("coder", FieldKind::Byte), part_offsets: part, fields: Vec::new() },
+                ClassPlan { coder_offset: place("coder", FieldKind::Byte), offset_and_count_offsets: part, fields: Vec::new() },
             );
         }
         for (place, &(type_id, field)) in wanted.fields.iter().enumerate() {
@@ -183,7 +186,7 @@ impl<'g> ContentPlan<'g> {
         let arrays = NodeNumbers::new(set);
         let keys = (0..arrays.len()).map(|_| Default::default()).collect();
         let (with_references, with_lengths) = (wanted.with_arrays, wanted.with_lengths);
-        ContentPlan { graph, id_bytes, classes, arrays, keys, with_reference_lengths: with_references, with_lengths }
+        ContentPlan { graph, id_bytes, classes, arrays, keys, with_reference_arrays: with_references, with_lengths }
     }
 
     fn set_key(&self, number: usize, key: ContentKey) {
@@ -197,15 +200,19 @@ impl<'g> ContentPlan<'g> {
 struct FoundContents<'p> {
     plan: &'p ContentPlan<'p>,
     wide_strings: Vec<NodeId>,
-    parts: Vec<(NodeId, u32, u32)>,
+    /// Of strings that are parts of arrays: node, first unit, number of units.
+    string_parts: Vec<(NodeId, u32, u32)>,
+    /// Arrays of references: node, length, number of nulls.
     reference_arrays: Vec<(NodeId, u32, u32)>,
     fields: Vec<(NodeId, u16, HeldValue)>,
-    lengths: Vec<(NodeId, u64)>,
+    array_lengths: Vec<(NodeId, u64)>,
+    /// The class of the instance before, and its plan.
     last_class: (u64, Option<&'p ClassPlan>),
     /// Of the array whose elements come: its number, or its node.
     array_number: usize,
     array_node: NodeId,
-    null_count: u32,
+    /// Nulls so far in the array of references whose elements come.
+    array_null_count: u32,
     /// Of an array whose elements come in pieces: the hash so far, and whether all are zero.
     partial_hash: Option<(XxHash3_128, bool)>,
 }
@@ -215,32 +222,34 @@ impl<'p> FoundContents<'p> {
         FoundContents {
             plan,
             wide_strings: Vec::new(),
-            parts: Vec::new(),
+            string_parts: Vec::new(),
             reference_arrays: Vec::new(),
             fields: Vec::new(),
-            lengths: Vec::new(),
+            array_lengths: Vec::new(),
             last_class: (0, None),
             array_number: 0,
             array_node: NodeId::new(0),
-            null_count: 0,
+            array_null_count: 0,
             partial_hash: None,
         }
     }
 
-    fn read_string(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
+    /// Notes of a string whether its characters take two bytes, and which part of an array it is; its text is not read.
+    fn note_string_encoding_and_part(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
         let is_wide = class.coder_offset.is_some_and(|at| values.get(at) == Some(&1));
         let number = |at| whole_number(FieldKind::Int, values, at).and_then(|number| u32::try_from(number).ok());
-        let part = class.part_offsets.and_then(|(start, count)| number(start).zip(number(count)));
+        let part = class.offset_and_count_offsets.and_then(|(start, count)| number(start).zip(number(count)));
         if (is_wide || part.is_some())
             && let Some(node) = self.plan.graph.node_of_id(id)
         {
             if is_wide {
                 self.wide_strings.push(node);
             }
-            self.parts.extend(part.map(|(start, count)| (node, start, count)));
+            self.string_parts.extend(part.map(|(start, count)| (node, start, count)));
         }
     }
 
+    /// Takes the values of the wanted fields.
     fn read_fields(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
         let Some(node) = self.plan.graph.node_of_id(id) else { return };
         for &(place, kind, at) in &class.fields {
@@ -266,8 +275,8 @@ impl ObjectVisitor for FoundContents<'_> {
             self.last_class = (class, self.plan.classes.get(&class));
         }
         let Some(class) = self.last_class.1 else { return };
-        if class.coder_offset.is_some() || class.part_offsets.is_some() {
-            self.read_string(class, id, values);
+        if class.coder_offset.is_some() || class.offset_and_count_offsets.is_some() {
+            self.note_string_encoding_and_part(class, id, values);
         }
         if !class.fields.is_empty() {
             self.read_fields(class, id, values);
@@ -278,13 +287,13 @@ impl ObjectVisitor for FoundContents<'_> {
     fn array(&mut self, array: &ArrayRecord) -> bool {
         if self.plan.with_lengths {
             let node = self.plan.graph.node_of_id(array.id);
-            self.lengths.extend(node.map(|node| (node, u64::from(array.length))));
+            self.array_lengths.extend(node.map(|node| (node, u64::from(array.length))));
         }
         if array.kind == FieldKind::Reference {
-            if !self.plan.with_reference_lengths || array.length < MIN_LISTED_REFERENCE_ARRAY_LENGTH {
+            if !self.plan.with_reference_arrays || array.length < MIN_LISTED_REFERENCE_ARRAY_LENGTH {
                 return false;
             }
-            self.null_count = 0;
+            self.array_null_count = 0;
             let Some(node) = self.plan.graph.node_of_id(array.id) else { return false };
             self.array_node = node;
             return true;
@@ -300,9 +309,9 @@ impl ObjectVisitor for FoundContents<'_> {
     fn elements(&mut self, array: &ArrayRecord, bytes: &[u8], is_last: bool) {
         if array.kind == FieldKind::Reference {
             let null_count = bytes.chunks_exact(self.plan.id_bytes).filter(|id| id.iter().all(|&byte| byte == 0));
-            self.null_count += null_count.count() as u32;
+            self.array_null_count += null_count.count() as u32;
             if is_last {
-                self.reference_arrays.push((self.array_node, array.length, self.null_count));
+                self.reference_arrays.push((self.array_node, array.length, self.array_null_count));
             }
             return;
         }

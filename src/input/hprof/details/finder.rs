@@ -30,8 +30,8 @@ pub struct ObjectPlaces {
     pub classes: Vec<(u64, u64)>,
     /// Objects that have several records, ascending.
     pub repeated: Vec<u64>,
-    /// The class object that the boot loader holds.
-    pub boot_loader_class: Option<u64>,
+    /// The class object that the boot loader holds as its own: that of `java.lang.ClassLoader`.
+    pub class_held_by_boot_loader: Option<u64>,
 }
 
 impl ObjectPlaces {
@@ -49,12 +49,12 @@ impl ObjectPlaces {
             extents: extents.collect(),
             classes: classes.collect(),
             repeated,
-            boot_loader_class: (has_boot == 1).then_some(boot),
+            class_held_by_boot_loader: (has_boot == 1).then_some(boot),
         })
     }
 
     pub fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
-        let ObjectPlaces { id_bytes, extents, classes, repeated, boot_loader_class: of_boot_loader } = self;
+        let ObjectPlaces { id_bytes, extents, classes, repeated, class_held_by_boot_loader: of_boot_loader } = self;
         let head = vec![*id_bytes as u64, of_boot_loader.is_some().into(), of_boot_loader.unwrap_or(0)];
         Column::from(head).store(sink, "hprof.head")?;
         let extents = extents.iter().flat_map(|one| [one.offset, one.bytes, one.min_id, one.max_id]);
@@ -72,6 +72,7 @@ pub struct SubRecord {
     pub bytes: Vec<u8>,
 }
 
+/// A part of the file that is in memory, with a list of its objects.
 struct FilePart {
     extent_index: usize,
     bytes: Vec<u8>,
@@ -83,6 +84,7 @@ struct FilePart {
 pub struct RecordFinder {
     pub places: ObjectPlaces,
     pub reread: RereadableFile,
+    /// The file, opened when the first record is asked for.
     dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
     cached_parts: Mutex<VecDeque<Arc<FilePart>>>,
@@ -168,6 +170,7 @@ impl RecordFinder {
         self.read(start..start.saturating_add(most_bytes).min(record.saturating_add(length)))
     }
 
+    /// The class dump of a class object; `None` for other objects, and where the file has none there any more.
     pub fn class_dump(&self, id: u64) -> Result<Option<ClassDump>, ReadError> {
         let Ok(at) = self.places.classes.binary_search_by_key(&id, |class| class.0) else { return Ok(None) };
         let offset = self.places.classes[at].1;

@@ -38,6 +38,7 @@ pub fn fields_between(
     Ok(names)
 }
 
+/// Looks for the fields by which the first objects of pairs refer to the second.
 struct FieldNameVisitor<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
@@ -45,6 +46,7 @@ struct FieldNameVisitor<'p> {
     pairs: &'p [(NodeId, NodeId)],
     /// References of types that were met.
     places: FxHashMap<TypeId, Vec<FieldPlace>>,
+    /// (pair, class that declares the field, its name).
     found: Vec<(u32, TypeId, GraphNameId)>,
 }
 
@@ -105,12 +107,14 @@ pub fn values_of_fields(
     Ok(columns)
 }
 
+/// Collects the values of all fields of some names.
 struct FieldValueVisitor<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
     names: &'p [&'p str],
     /// Of types that were met: the wanted fields, each with its name's place, its kind, and where it is in the values.
     places: FxHashMap<TypeId, Vec<(usize, FieldKind, usize)>>,
+    /// By name: objects with such a field, and its value.
     found: Vec<Vec<(NodeId, Value)>>,
 }
 

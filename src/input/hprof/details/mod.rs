@@ -23,7 +23,7 @@ use finder::{ObjectPlaces, RecordFinder};
 use many_fields::{fields_between, values_of_fields};
 use shown_values::{TextSource, shown_values, text_sources, visit_whole_text};
 use texts_of_strings::visit_texts;
-use values::{array, array_values, instance_values, primitive_value, reference_value};
+use values::{parsed_array, array_values, instance_values, primitive_value, reference_value};
 
 /// More than any record has.
 const NO_BYTE_LIMIT: usize = usize::MAX >> 1;
@@ -81,11 +81,12 @@ impl HprofDetails {
         fields.collect()
     }
 
-    /// The names of what an object refers to by itself, in the order of the graph.
-    fn own_names(&self, graph: &HeapGraph, from: NodeId, most: usize) -> Result<Vec<ReferenceName>, ReadError> {
+    /// Names of the references that an object has by itself, in the order of the graph; of an array `most` and one more
+    /// at most.
+    fn own_reference_names(&self, graph: &HeapGraph, from: NodeId, most: usize) -> Result<Vec<ReferenceName>, ReadError> {
         let id = graph.original_id(from);
         if let Some(dump) = self.finder.class_dump(id)? {
-            return Ok(self.class_names(graph, from, &dump));
+            return Ok(self.class_reference_names(graph, from, &dump));
         }
         let is_kept = |value: &Value| matches!(value, Value::Object(_));
         Ok(match self.finder.find(id, NO_BYTE_LIMIT)? {
@@ -93,7 +94,7 @@ impl HprofDetails {
                 let fields = self.instance_fields(graph, from, &record.bytes).into_iter();
                 fields.filter(|field| is_kept(&field.value)).map(|field| field.name).collect()
             }
-            Some(record) => match array(&record, self.id_bytes()) {
+            Some(record) => match parsed_array(&record, self.id_bytes()) {
                 Some((FieldKind::Reference, _, bytes)) => {
                     let values = array_values(graph, FieldKind::Reference, bytes, self.id_bytes()).enumerate();
                     let kept = values.filter(|(_, value)| is_kept(value));
@@ -106,7 +107,8 @@ impl HprofDetails {
         })
     }
 
-    fn class_names(&self, graph: &HeapGraph, node: NodeId, dump: &ClassDump) -> Vec<ReferenceName> {
+    /// Names of the references of a class object.
+    fn class_reference_names(&self, graph: &HeapGraph, node: NodeId, dump: &ClassDump) -> Vec<ReferenceName> {
         let statics = self.static_fields(graph, node, dump);
         let name = |reference| {
             Some(match reference {
@@ -116,7 +118,7 @@ impl HprofDetails {
                 ClassReference::Static(index) => statics.get(index)?.name.clone(),
             })
         };
-        let references = dump.class_references(self.finder.places.boot_loader_class);
+        let references = dump.class_references(self.finder.places.class_held_by_boot_loader);
         let kept = references.filter(|&(_, id)| matches!(reference_value(graph, id), Value::Object(_)));
         kept.map_while(|(reference, _)| name(reference)).collect()
     }
@@ -136,7 +138,7 @@ impl ObjectDetails for HprofDetails {
 
     fn elements(&self, graph: &HeapGraph, node: NodeId, limit: usize) -> Result<Option<ArrayElements>, ReadError> {
         let Some(record) = self.finder.find(graph.original_id(node), limit.saturating_mul(8))? else { return Ok(None) };
-        Ok(array(&record, self.id_bytes()).map(|(kind, length, bytes)| {
+        Ok(parsed_array(&record, self.id_bytes()).map(|(kind, length, bytes)| {
             let first = array_values(graph, kind, bytes, self.id_bytes());
             ArrayElements { length, kind, first_elements: first.take(limit).collect() }
         }))
@@ -149,7 +151,7 @@ impl ObjectDetails for HprofDetails {
         if !names.as_ref().is_some_and(is_enough) {
             // Some more than are asked for: the next ones will be.
             let most = nth.saturating_mul(2).max(1 << 12);
-            let own = self.own_names(graph, from, most)?;
+            let own = self.own_reference_names(graph, from, most)?;
             let are_all = own.len() <= most;
             *names = Some((from, own, are_all));
         }

@@ -14,7 +14,7 @@ use crate::input::{RandomAccess, ReadError, RereadableFile, Source};
 /// Bytes of an array that come at once where it is not in its part of the file.
 const ARRAY_PIECE_BYTES: usize = 1 << 20;
 
-/// An array whose elements are visited.
+/// The head of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayRecord {
     pub id: u64,
@@ -44,12 +44,14 @@ struct FirstRecordFilter<'p> {
     repeated: &'p [u64],
     /// Those of them that were shown; empty while they are left out.
     shown: Vec<bool>,
+    /// Objects with one record are shown too.
     shows_unrepeated: bool,
 }
 
 impl FirstRecordFilter<'_> {
+    /// Is the next record of this object to be shown? Notes it where there are several.
     #[inline]
-    fn is_shown(&mut self, id: u64) -> bool {
+    fn admit_record(&mut self, id: u64) -> bool {
         match self.repeated.binary_search(&id) {
             Ok(at) => self.shown.get_mut(at).is_some_and(|shown| !std::mem::replace(shown, true)),
             Err(_) => self.shows_unrepeated,
@@ -102,6 +104,7 @@ pub fn visit_objects<V: ObjectVisitor>(
     Ok(visitors)
 }
 
+/// The file as a pass reads it, from front to back.
 trait PassInput {
     /// Fills `out` with bytes at an offset, fewer where the file ends. Offsets ascend; what lies before the last is gone.
     fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError>;
@@ -115,6 +118,7 @@ impl PassInput for RandomAccess {
     }
 }
 
+/// A packed file, which has no positions.
 struct PackedInput {
     source: Source,
     offset: u64,
@@ -149,6 +153,7 @@ impl PassInput for PackedInput {
     }
 }
 
+/// Shows the objects in a part of the file.
 fn visit_part(
     id_bytes: usize,
     extent: &FileExtent,
@@ -165,7 +170,7 @@ fn visit_part(
         match rest[0] {
             sub::INSTANCE => {
                 if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes))
-                    && once.is_shown(id)
+                    && once.admit_record(id)
                 {
                     let end = rest.len().min(usize::try_from(length).unwrap_or(usize::MAX));
                     visitor.instance(id, class, rest.get(9 + 2 * id_bytes..end).unwrap_or(&[]));
@@ -173,7 +178,7 @@ fn visit_part(
             }
             sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => {
                 if let Some((array, head)) = array_of(rest, id_bytes)
-                    && once.is_shown(array.id)
+                    && once.admit_record(array.id)
                     && visitor.array(&array)
                 {
                     let elements = length - head as u64;
@@ -195,6 +200,7 @@ fn visit_part(
     Ok(())
 }
 
+/// The head of an array, and where in the record its elements begin.
 fn array_of(record: &[u8], id_bytes: usize) -> Option<(ArrayRecord, usize)> {
     let (id, length) = (id_of(record, 1, id_bytes)?, u32_at(record, 5 + id_bytes)?);
     if record[0] == sub::OBJECT_ARRAY {
@@ -204,6 +210,7 @@ fn array_of(record: &[u8], id_bytes: usize) -> Option<(ArrayRecord, usize)> {
     Some((ArrayRecord { id, kind, length }, 10 + id_bytes))
 }
 
+/// Shows the elements of an array that is longer than its part of the file, piece by piece.
 fn visit_large_array(
     array: &ArrayRecord,
     offset: u64,

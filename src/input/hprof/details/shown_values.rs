@@ -15,6 +15,7 @@ const TEXT_PIECE_BYTES: u64 = 1 << 20;
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
 const MAX_VALUE_BYTES: usize = 1 << 16;
 
+/// Classes of boxed primitive values.
 const BOX_CLASSES: [&str; 8] = [
     "java.lang.Boolean",
     "java.lang.Byte",
@@ -29,7 +30,7 @@ const BOX_CLASSES: [&str; 8] = [
 /// Their objects have their name in a field `name`.
 const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
 
-/// The kind of an object that has a short text.
+/// Where objects of a type have their short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextSource {
     Nothing,
@@ -41,7 +42,7 @@ pub enum TextSource {
     PrimitiveClass(TypeId),
 }
 
-/// By type: do its objects say something?
+/// By type: where its objects have their short text, if they have one.
 pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
     let types = graph.types();
     types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
@@ -57,7 +58,7 @@ pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
 #[derive(Debug, Clone, Copy)]
 enum WantedText {
     /// The short text of an object.
-    Value(TextSource),
+    ShortText(TextSource),
     /// The text of a string (or array of characters) as a name.
     Name,
     /// The characters of a string: as a name, or as a text; where they are UTF-16 as bytes; which of them.
@@ -72,6 +73,7 @@ struct ObjectSearch {
     wanted: WantedText,
 }
 
+/// What a record had of the text that was looked for.
 enum LookupOutcome {
     Found(ShownValue),
     /// It is in this object.
@@ -100,7 +102,7 @@ pub fn shown_values(
             searches.push(ObjectSearch {
                 id: graph.original_id(node),
                 for_index: place,
-                wanted: WantedText::Value(source),
+                wanted: WantedText::ShortText(source),
             });
         }
     }
@@ -128,6 +130,7 @@ pub fn shown_values(
     Ok(said)
 }
 
+/// The text that is wanted, if this record has it, or the object in which to look next.
 fn find_value_in_record(
     finder: &RecordFinder,
     graph: &HeapGraph,
@@ -136,20 +139,20 @@ fn find_value_in_record(
     most_units: usize,
 ) -> LookupOutcome {
     match wanted {
-        WantedText::Value(TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
+        WantedText::ShortText(TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
             match value_of(finder, graph, record, "name", Some(class)) {
                 Some(Value::Object(name)) => LookupOutcome::LookIn(name, WantedText::Name),
                 _ => LookupOutcome::Nothing,
             }
         }
-        WantedText::Value(TextSource::BoxedPrimitive) => match value_of(finder, graph, record, "value", None) {
+        WantedText::ShortText(TextSource::BoxedPrimitive) => match value_of(finder, graph, record, "value", None) {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
             ) => LookupOutcome::Found(ShownValue::from(value)),
             _ => LookupOutcome::Nothing,
         },
-        WantedText::Value(TextSource::String) => find_characters_of_string(finder, graph, record, false),
-        WantedText::Value(TextSource::Nothing) => LookupOutcome::Nothing,
+        WantedText::ShortText(TextSource::String) => find_characters_of_string(finder, graph, record, false),
+        WantedText::ShortText(TextSource::Nothing) => LookupOutcome::Nothing,
         WantedText::Name if record.tag == sub::INSTANCE => find_characters_of_string(finder, graph, record, true),
         // Threads of JDK 7 and before have arrays.
         WantedText::Name => {
@@ -207,7 +210,7 @@ pub fn visit_whole_text(
             (graph.original_id(array), true, (is_wide, start as u64, count.map(|count| count as u64)));
     }
     let head = finder.find(id, 0)?;
-    let Some((kind, length, _)) = head.as_ref().and_then(|head| super::values::array(head, finder.places.id_bytes))
+    let Some((kind, length, _)) = head.as_ref().and_then(|head| super::values::parsed_array(head, finder.places.id_bytes))
     else {
         return Ok(None);
     };
@@ -285,7 +288,7 @@ fn read_characters(
     range: CharacterRange,
     most_units: usize,
 ) -> Option<Text> {
-    let (kind, length, values) = super::values::array(record, finder.places.id_bytes)?;
+    let (kind, length, values) = super::values::parsed_array(record, finder.places.id_bytes)?;
     characters_in(kind, length, values, range, most_units)
 }
 

@@ -13,6 +13,7 @@ use crate::input::{ContentKey, ReadError, StringColumns, Text};
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
 const MAX_ARRAY_BYTES: usize = 64 << 20;
 
+/// Strings by the arrays that hold their characters.
 struct StringsByArray<'g> {
     graph: &'g HeapGraph,
     arrays: NodeNumbers,
@@ -43,8 +44,9 @@ impl<'g> StringsByArray<'g> {
     }
 }
 
-/// Calls something with each array of characters and the number of the array.
-struct WholeArrayVisitor<'p, F> {
+/// Calls something with each array of characters: its number and its bytes, of one in pieces the first `most_bytes`
+/// together.
+struct CharacterArrayVisitor<'p, F> {
     by_array: &'p StringsByArray<'p>,
     most_bytes: usize,
     visit: F,
@@ -52,7 +54,7 @@ struct WholeArrayVisitor<'p, F> {
     bytes: Vec<u8>,
 }
 
-impl<F: Fn(usize, &ArrayRecord, &[u8]) + Send> ObjectVisitor for WholeArrayVisitor<'_, F> {
+impl<F: Fn(usize, &ArrayRecord, &[u8]) + Send> ObjectVisitor for CharacterArrayVisitor<'_, F> {
     fn array(&mut self, array: &ArrayRecord) -> bool {
         if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
             return false;
@@ -74,14 +76,15 @@ impl<F: Fn(usize, &ArrayRecord, &[u8]) + Send> ObjectVisitor for WholeArrayVisit
     }
 }
 
-fn visit_arrays(
+/// Calls `see` with the arrays of these strings: number, head, bytes.
+fn visit_character_arrays(
     finder: &RecordFinder,
     by_array: &StringsByArray<'_>,
     most_bytes: usize,
     see: impl Fn(usize, &ArrayRecord, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let see = &see;
-    let make = || WholeArrayVisitor { by_array, most_bytes, visit: see, current_array: 0, bytes: Vec::new() };
+    let make = || CharacterArrayVisitor { by_array, most_bytes, visit: see, current_array: 0, bytes: Vec::new() };
     visit_objects(&finder.places, &finder.reread, make).map(|_| ())
 }
 
@@ -99,7 +102,7 @@ pub fn visit_texts(
         |at: usize| strings.array_parts.get(at).map_or((0, None), |&(start, count)| (start as usize, Some(count)));
     let last = wanted.iter().map(|&at| part(at).0).max().unwrap_or(0);
     let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MAX_ARRAY_BYTES);
-    visit_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
+    visit_character_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
         for at in by_array.strings(number) {
             let (start, count) = part(at);
             let count = count.map(|count| count as usize);
@@ -112,14 +115,15 @@ pub fn visit_texts(
     })
 }
 
-pub fn find_keys_of_parts(
+/// Gives strings that are parts of arrays the keys of their own parts.
+pub fn find_keys_of_string_parts(
     finder: &RecordFinder,
     graph: &HeapGraph,
     strings: &mut StringColumns,
 ) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = StringsByArray::new(graph, strings, 0..strings.len());
-    visit_arrays(finder, &by_array, MAX_ARRAY_BYTES, |number, array, bytes| {
+    visit_character_arrays(finder, &by_array, MAX_ARRAY_BYTES, |number, array, bytes| {
         let width = array.kind.bytes(0) as usize;
         for at in by_array.strings(number) {
             let (start, count) = strings.array_parts[at];

@@ -8,6 +8,7 @@ use crate::graph::{Field, FieldKind, HeapGraph, IdLookup, TypeId};
 use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
 use crate::input::{ContentKey, Value};
 
+/// The value of a field or element that holds this id.
 pub fn reference_value(graph: &HeapGraph, id: u64) -> Value {
     match graph.find(None, id) {
         _ if id == 0 => Value::Null,
@@ -56,7 +57,7 @@ pub fn instance_values<'g>(
 }
 
 /// The kind of an array's elements, their number, and the bytes of those that were read.
-pub fn array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u8])> {
+pub fn parsed_array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u8])> {
     let length = u64::from(u32_at(&record.bytes, 5 + id_bytes)?);
     let (kind, start) = match record.tag {
         sub::OBJECT_ARRAY => (FieldKind::Reference, 9 + 2 * id_bytes),

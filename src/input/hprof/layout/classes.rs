@@ -9,9 +9,11 @@ use crate::graph::ClearableKind;
 use crate::input::hprof::records::{ClassDump, LoadClass};
 use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
 
+/// In place of the number of a superclass.
 const NO_SUPERCLASS: u32 = u32::MAX;
-/// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
-const MAX_LISTED_REFERENCES: usize = 64;
+/// A class lists the references of its superclass behind its own where these are so many at most; more are left to the
+/// superclass.
+const MAX_INHERITED_REFERENCES: usize = 64;
 
 /// Places of references in an instance of a class, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
@@ -88,8 +90,10 @@ pub struct Classes {
     pub by_serial: FxHashMap<u32, u64>,
     /// The dump of the file that the class dumps are of, from 1.
     pub dump_number: usize,
+    /// By number of the class dump: that of its superclass, or `NO_SUPERCLASS`.
     superclass_numbers: Vec<u32>,
-    pub superclasses_first: Vec<u32>,
+    /// Numbers of all class dumps, each behind that of its superclass.
+    pub superclass_first_order: Vec<u32>,
     /// Places of classes that are their own superclasses.
     pub circular_classes: Vec<u32>,
     /// The layouts made so far.
@@ -133,7 +137,7 @@ impl Classes {
         self.by_id.clear();
         self.repeated = (0, u64::MAX);
         self.superclass_numbers.clear();
-        self.superclasses_first.clear();
+        self.superclass_first_order.clear();
         self.circular_classes.clear();
         self.laid_out_count = 0;
         self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, ..Layouts::default() });
@@ -161,7 +165,7 @@ impl Classes {
 
     /// The class of this name (in source form), the first of several.
     pub fn class_named(&self, name: &str, texts: &TextRecords) -> Option<&ClassDump> {
-        self.class_dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_source_form(raw, name)))
+        self.class_dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| equals_in_source_form(raw, name)))
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
@@ -176,7 +180,7 @@ impl Classes {
     pub fn lay_out(&mut self, texts: &TextRecords, drops_weak_referents: bool, are_all: bool) {
         self.order_superclasses_first();
         let mut by_class = self.layouts.by_class.clone();
-        for &number in &self.superclasses_first {
+        for &number in &self.superclass_first_order {
             let dump = &self.class_dumps[number as usize];
             let parent = self.superclass_number(number).map(|parent| self.class_dumps[parent as usize].id);
             let above = parent.and_then(|parent| Some((parent, &**by_class.get(&parent)?)));
@@ -197,7 +201,7 @@ impl Classes {
         const FINISHED: u32 = u32::MAX;
         let parent = |dump: &ClassDump| self.by_id.get(&dump.super_id).copied().unwrap_or(NO_SUPERCLASS);
         self.superclass_numbers = self.class_dumps.iter().map(parent).collect();
-        self.superclasses_first.clear();
+        self.superclass_first_order.clear();
         self.circular_classes.clear();
         // The walk that met a class, from 1.
         let mut walks = vec![0; self.class_dumps.len()];
@@ -221,10 +225,11 @@ impl Classes {
             for &at in &way {
                 walks[at as usize] = FINISHED;
             }
-            self.superclasses_first.extend(way.drain(..).rev());
+            self.superclass_first_order.extend(way.drain(..).rev());
         }
     }
 
+    /// The layout of a class, from that of its superclass.
     fn layout_of(
         &self,
         dump: &ClassDump,
@@ -233,7 +238,7 @@ impl Classes {
         drops_weak_referents: bool,
     ) -> ClassLayout {
         let name = self.raw_name(dump.id, texts);
-        let is_named = |wanted: &str| name.is_some_and(|raw| is_source_form(raw, wanted));
+        let is_named = |wanted: &str| name.is_some_and(|raw| equals_in_source_form(raw, wanted));
         let mut layout = ClassLayout { is_java_lang_class: is_named("java.lang.Class"), ..ClassLayout::default() };
         let is_reference = is_named("java.lang.ref.Reference");
         let mut references = Vec::new();
@@ -253,7 +258,7 @@ impl Classes {
         }
         if let Some((parent, above)) = above {
             let own = layout.value_bytes;
-            if above.reference_offsets.len() <= MAX_LISTED_REFERENCES {
+            if above.reference_offsets.len() <= MAX_INHERITED_REFERENCES {
                 references.extend(above.reference_offsets.iter().map(|&at| own.saturating_add(at)));
                 layout.others_in_superclass =
                     above.others_in_superclass.map(|(start, class)| (own.saturating_add(start), class));
@@ -277,7 +282,7 @@ impl Classes {
     }
 }
 
-/// Is a name of the dump this one in source form?
-fn is_source_form(raw: &[u8], name: &str) -> bool {
+/// Is `raw`, a name as the dump writes it, the class `name`, which has dots where `raw` may have slashes?
+fn equals_in_source_form(raw: &[u8], name: &str) -> bool {
     raw.len() == name.len() && raw.iter().zip(name.bytes()).all(|(&a, b)| a == b || (a == b'/' && b == b'.'))
 }

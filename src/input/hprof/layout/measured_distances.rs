@@ -8,8 +8,8 @@ use std::ops::Range;
 pub const SIZE_CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
 /// Arrays of a block that are looked at: enough to tell the candidates apart.
 const MAX_MEASURED_ARRAYS: u32 = 2048;
-/// A distance is larger than a size by less than 8, 16, 32, 64, 128, 256, or by more.
-const SLACK_CLASSES: usize = 7;
+/// Slack is what a distance is larger than a size: less than 8, 16, 32, 64, 128 or 256 bytes, or more.
+const SLACK_CLASS_COUNT: usize = 7;
 
 /// The object before, in the same piece.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,6 +21,7 @@ pub struct PreviousObject {
     type_or_length: u32,
 }
 
+/// The kind of the object before.
 #[derive(Debug, Clone, Copy, Default)]
 enum PreviousKind {
     #[default]
@@ -79,11 +80,12 @@ pub struct MeasuredDistances {
     /// By type number; the joined ones by the builder's slot.
     pub instances: Vec<NearestDistance>,
     pub arrays: ArrayFit,
-    pub array_spans: ArraySpans,
+    pub array_overlap_test: ArrayOverlapTest,
     /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
     pub id_variation: Option<(u64, u64)>,
     /// For classes (by their place among the sorted ids): the next object behind the class object.
     pub object_after_class: Vec<(u32, u64)>,
+    /// The first class object (by its place among the sorted ids) that was not passed yet.
     class_cursor: usize,
     last_id: u64,
 }
@@ -94,7 +96,8 @@ pub struct ArrayFit {
     pub measured_arrays: u32,
     /// Sizes larger than the distance.
     exceeding_counts: [u32; SIZE_CANDIDATES.len()],
-    slack_counts: [[u32; SLACK_CLASSES]; SIZE_CANDIDATES.len()],
+    /// Arrays by candidate and by class of slack.
+    slack_counts: [[u32; SLACK_CLASS_COUNT]; SIZE_CANDIDATES.len()],
 }
 
 impl ArrayFit {
@@ -108,7 +111,7 @@ impl ArrayFit {
                 None => self.exceeding_counts[at] += 1,
                 Some(slack_counts) => {
                     let class =
-                        (0..SLACK_CLASSES - 1).position(|class| slack_counts < 8 << class).unwrap_or(SLACK_CLASSES - 1);
+                        (0..SLACK_CLASS_COUNT - 1).position(|class| slack_counts < 8 << class).unwrap_or(SLACK_CLASS_COUNT - 1);
                     self.slack_counts[at][class] += 1;
                 }
             }
@@ -119,7 +122,7 @@ impl ArrayFit {
         self.measured_arrays += other.measured_arrays;
         for at in 0..SIZE_CANDIDATES.len() {
             self.exceeding_counts[at] += other.exceeding_counts[at];
-            for class in 0..SLACK_CLASSES {
+            for class in 0..SLACK_CLASS_COUNT {
                 self.slack_counts[at][class] += other.slack_counts[at][class];
             }
         }
@@ -132,22 +135,23 @@ impl ArrayFit {
 
     /// Arrays whose size by this candidate, aligned so, is their distance.
     pub fn count_equal(&self, candidate: usize, alignment: u64) -> u64 {
-        self.with_slack(candidate, 0..slack_classes_below(alignment))
+        self.count_in_slack_classes(candidate, 0..slack_classes_below(alignment))
     }
 
-    /// Arrays of which it is less, but by less than 64 bytes.
-    pub(super) fn small_gaps(&self, candidate: usize, alignment: u64) -> u64 {
-        self.with_slack(candidate, slack_classes_below(alignment)..slack_classes_below(64))
+    /// Arrays whose size is less than their distance, but by less than 64 bytes: a small gap is behind them.
+    pub(super) fn count_small_gaps(&self, candidate: usize, alignment: u64) -> u64 {
+        self.count_in_slack_classes(candidate, slack_classes_below(alignment)..slack_classes_below(64))
     }
 
-    fn with_slack(&self, candidate: usize, classes: Range<usize>) -> u64 {
+    /// The number of arrays whose slack is of these classes.
+    fn count_in_slack_classes(&self, candidate: usize, classes: Range<usize>) -> u64 {
         self.slack_counts[candidate].get(classes).unwrap_or_default().iter().map(|&count| u64::from(count)).sum()
     }
 }
 
 /// Classes of distances that are larger than sizes by less than so many bytes.
 fn slack_classes_below(bytes: u64) -> usize {
-    ((bytes / 8).max(1).ilog2() as usize + 1).min(SLACK_CLASSES)
+    ((bytes / 8).max(1).ilog2() as usize + 1).min(SLACK_CLASS_COUNT)
 }
 
 /// Bytes of an array before its elements (of `width` bytes, or references).
@@ -161,14 +165,14 @@ pub fn array_header_bytes((header, reference): (u64, u64), width: Option<u64>) -
 
 /// Does any array of objects begin within what the one before it would take if references had 8 bytes? Then they have 4.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ArraySpans {
+pub struct ArrayOverlapTest {
     first: Option<u64>,
     /// Start and end of the last.
     last: (u64, u64),
     pub has_overlap: bool,
 }
 
-impl ArraySpans {
+impl ArrayOverlapTest {
     fn add(&mut self, id: u64, elements: u32) {
         self.has_overlap |= self.last.0 < id && id < self.last.1;
         self.first.get_or_insert(id);
@@ -176,7 +180,7 @@ impl ArraySpans {
     }
 
     /// Takes the arrays that come behind.
-    fn join(&mut self, next: &ArraySpans) {
+    fn join(&mut self, next: &ArrayOverlapTest) {
         let Some(first) = next.first else { return };
         self.has_overlap |= next.has_overlap || (self.last.0 < first && first < self.last.1);
         self.first.get_or_insert(first);
@@ -257,7 +261,7 @@ impl MeasuredDistances {
     /// An array of objects, for the rule that Eclipse MAT has.
     #[inline]
     pub fn add_object_array(&mut self, id: u64, elements: u32) {
-        self.array_spans.add(id, elements);
+        self.array_overlap_test.add(id, elements);
     }
 
     /// Takes what was measured in the next block, whose type numbers stand for `slots`. What is behind classes is left to
@@ -273,7 +277,7 @@ impl MeasuredDistances {
             }
         }
         self.arrays.join(&next.arrays);
-        self.array_spans.join(&next.array_spans);
+        self.array_overlap_test.join(&next.array_overlap_test);
         if let Some((first, varying)) = next.id_variation {
             self.note_alignment(first);
             if let Some((_, known)) = &mut self.id_variation {

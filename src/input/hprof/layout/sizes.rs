@@ -19,12 +19,12 @@ const MIN_INSTANCES: u64 = 8;
 const MIN_ARRAYS: u32 = 100;
 /// A distance is the size of class objects if it occurs so often.
 const MIN_OCCURRENCES: u64 = 4;
-/// All instances of a class may lie before a gap so often.
+/// A distance is not the size if all instances of a class lie before a gap with more than this probability.
 const MAX_GAP_PROBABILITY: f64 = 0.001;
 /// Fields that only the virtual machine sees are not more than this.
 const MAX_HIDDEN_BYTES: u64 = 48;
 
-/// By which rules.
+/// The rules by which sizes are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeRule {
     /// By header and reference as they were measured.
@@ -44,10 +44,10 @@ pub struct SizeModel {
     pub alignment_bytes: u64,
     /// A class object without its statics, where that could be measured.
     pub class_base_bytes: Option<u64>,
-    /// Classes with fields that only the virtual machine sees.
-    hidden_bytes: FxHashMap<u64, u64>,
-    /// By place among the class dumps, where that is the rule.
-    mat_bytes: Vec<u64>,
+    /// Of classes with fields that only the virtual machine sees: bytes of a whole instance.
+    bytes_with_hidden_fields: FxHashMap<u64, u64>,
+    /// By place among the class dumps, where sizes are those of Eclipse MAT: bytes of an instance, not aligned.
+    mat_instance_bytes: Vec<u64>,
 }
 
 /// The facts from which sizes follow, once the file has been read.
@@ -65,21 +65,22 @@ pub struct SizeEvidence<'a> {
 
 impl SizeModel {
     fn of_rule(rule: SizeRule, (header, reference): (u64, u64), alignment: u64) -> Self {
-        let (hidden, mat_bytes) = (FxHashMap::default(), Vec::new());
+        let (hidden, mat_instance_bytes) = (FxHashMap::default(), Vec::new());
         SizeModel {
             rule,
             header_bytes: header,
             reference_bytes: reference,
             alignment_bytes: alignment,
             class_base_bytes: None,
-            hidden_bytes: hidden,
-            mat_bytes,
+            bytes_with_hidden_fields: hidden,
+            mat_instance_bytes,
         }
     }
 
+    /// The rule for a dump, with what it takes to compute sizes.
     pub fn find(evidence: &SizeEvidence<'_>) -> SizeModel {
         let id_bytes = evidence.classes.id_bytes as u64;
-        let reference = if id_bytes == 8 && evidence.distances.array_spans.has_overlap { 4 } else { id_bytes };
+        let reference = if id_bytes == 8 && evidence.distances.array_overlap_test.has_overlap { 4 } else { id_bytes };
         let alignment = evidence.distances.alignment();
         let mut sizes = SizeModel::of_rule(SizeRule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
@@ -90,9 +91,9 @@ impl SizeModel {
         {
             (sizes.rule, sizes.header_bytes, sizes.reference_bytes) = (SizeRule::Measured, header, reference);
             sizes.find_class_base(evidence);
-            sizes.find_hidden_bytes(evidence);
+            sizes.find_bytes_with_hidden_fields(evidence);
         } else {
-            sizes.find_mat_bytes(evidence.classes);
+            sizes.find_mat_instance_bytes(evidence.classes);
         }
         sizes
     }
@@ -120,7 +121,7 @@ impl SizeModel {
                 return stated.max(8).next_multiple_of(8);
             }
             SizeRule::Measured => {
-                if let Some(&bytes) = self.hidden_bytes.get(&class) {
+                if let Some(&bytes) = self.bytes_with_hidden_fields.get(&class) {
                     return bytes;
                 }
                 let layout = classes.layouts.by_class.get(&class);
@@ -133,7 +134,7 @@ impl SizeModel {
             }
             SizeRule::Mat => {
                 let number = classes.by_id.get(&class);
-                number.and_then(|&number| self.mat_bytes.get(number as usize)).copied().unwrap_or(self.header_bytes)
+                number.and_then(|&number| self.mat_instance_bytes.get(number as usize)).copied().unwrap_or(self.header_bytes)
             }
         };
         bytes.next_multiple_of(self.alignment_bytes)
@@ -141,16 +142,16 @@ impl SizeModel {
 
     /// Bytes of an instance of each class as Eclipse MAT adds them up, before they are aligned: the topmost class counts as
     /// a header, whatever fields it has.
-    fn find_mat_bytes(&mut self, classes: &Classes) {
+    fn find_mat_instance_bytes(&mut self, classes: &Classes) {
         let mut bytes = vec![self.header_bytes; classes.class_dumps.len()];
-        for &number in &classes.superclasses_first {
+        for &number in &classes.superclass_first_order {
             if let Some(parent) = classes.superclass_number(number) {
                 let fields = classes.class_dumps[number as usize].fields.iter();
                 let own: u64 = fields.map(|field| self.value_bytes(field.basic_type)).sum();
                 bytes[number as usize] = (bytes[parent as usize] + own).next_multiple_of(self.reference_bytes);
             }
         }
-        self.mat_bytes = bytes;
+        self.mat_instance_bytes = bytes;
     }
 
     fn value_bytes(&self, basic_type: u8) -> u64 {
@@ -193,6 +194,7 @@ impl SizeModel {
         bytes + u128::from(padding(0)) * u128::from(others)
     }
 
+    /// Bytes of the class object that a class dump describes.
     pub fn class_object_bytes(&self, dump: &ClassDump, texts: &TextRecords) -> u64 {
         let statics = dump.statics.iter();
         let bytes: u64 = match self.class_base_bytes {
@@ -212,6 +214,7 @@ impl SizeModel {
         self.class_base_bytes.unwrap_or_else(|| self.instance_bytes(class, classes))
     }
 
+    /// Measures class objects without statics.
     fn find_class_base(&mut self, evidence: &SizeEvidence<'_>) {
         let mut nearest = NearestDistance::default();
         for dump in &evidence.classes.class_dumps {
@@ -223,7 +226,8 @@ impl SizeModel {
         self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.occurrences >= MIN_OCCURRENCES);
     }
 
-    fn find_hidden_bytes(&mut self, evidence: &SizeEvidence<'_>) {
+    /// Finds the classes whose instances are larger than their fields, and how large these are.
+    fn find_bytes_with_hidden_fields(&mut self, evidence: &SizeEvidence<'_>) {
         // Some collectors (ZGC, Shenandoah) write objects in another order than that of the heap: what follows in the file
         // is no neighbour there (a third of the arrays at most, seen with JDK 17 and 25), and distances say only what sizes
         // are not. With the others nearly all are, however large the heap, and the distance is the size, of a single instance
@@ -238,7 +242,7 @@ impl SizeModel {
         // What is not listed leaves gaps. Those of archived mirrors (behind up to 3 % of the arrays, seen with G1) are larger
         // than hidden fields. Gaps as small as these were not seen with such collectors; where there are any, all instances
         // of a class must not lie before one by chance.
-        let small_gaps = candidate.map_or(0, |candidate| arrays.small_gaps(candidate, self.alignment_bytes));
+        let small_gaps = candidate.map_or(0, |candidate| arrays.count_small_gaps(candidate, self.alignment_bytes));
         let gap_share = small_gaps as f64 / f64::from(arrays.measured_arrays.max(1));
         let is_chance = |instances: u64| gap_share.powf(instances as f64) > MAX_GAP_PROBABILITY;
         let mut hidden = FxHashMap::default();
@@ -251,7 +255,7 @@ impl SizeModel {
                 hidden.insert(class, nearest.distance);
             }
         }
-        self.hidden_bytes = hidden;
+        self.bytes_with_hidden_fields = hidden;
     }
 }
 

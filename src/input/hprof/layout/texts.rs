@@ -7,7 +7,7 @@ use crate::input::java_types::array_form;
 /// Every text record of a file, packed.
 #[derive(Debug, Default)]
 pub struct TextRecords {
-    /// (id, start in `bytes`, length), sorted by id up to `sorted`; of several with one id the first counts.
+    /// (id, start in `bytes`, length), by id if `is_sorted`; of several with one id the first counts.
     spans_by_id: Vec<(u64, u64, u32)>,
     is_sorted: bool,
     bytes: Vec<u8>,

@@ -26,15 +26,17 @@ pub struct Block<S> {
     type_numbers: FxHashMap<(u64, TypeKind), u32>,
     /// By type number, as far as the assembler has taken them.
     pub slots: Vec<u32>,
+    /// The version of the layouts in `types`.
     layouts_version: u64,
     /// The file's dump that the block is of, from 1.
     pub dump_number: usize,
     pub roots: Vec<RawRoot>,
     pub classes: Vec<ClassDump>,
+    /// Instances whose class is not known yet, and the bytes of their values.
     pub deferred: Vec<DeferredInstance>,
     pub deferred_bytes: Vec<u8>,
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
-    pub class_instances: Vec<(u64, u64, Vec<u64>)>,
+    pub java_lang_class_instances: Vec<(u64, u64, Vec<u64>)>,
     pub null_references: u64,
     /// (from, to, how) of references that hold until the runtime gives them up.
     pub soft_references: Vec<(u64, u64, ClearableKind)>,
@@ -42,7 +44,7 @@ pub struct Block<S> {
     id_bounds: (u64, u64),
     pub counts: SubRecordCounts,
     /// Places at which a piece became unreadable; true where the file ended there.
-    pub unreadable: Vec<(u64, bool)>,
+    pub unreadable_places: Vec<(u64, bool)>,
     /// Bytes of pieces behind these places.
     pub unread_bytes: u64,
     pub distances: MeasuredDistances,
@@ -68,6 +70,7 @@ impl<S: ObjectSink> Batch for Block<S> {
 /// The offset in a piece from which it is unreadable.
 struct UnreadableFrom(usize);
 
+/// Parses all pieces of a block into `block`.
 pub fn parse_block<S: ObjectSink>(
     bytes: &[u8],
     pieces: &[SegmentPiece],
@@ -88,10 +91,10 @@ pub fn parse_block<S: ObjectSink>(
         };
         match parsed {
             Err(UnreadableFrom(at)) => {
-                block.unreadable.push((piece.offset + at as u64, piece.is_cut));
+                block.unreadable_places.push((piece.offset + at as u64, piece.is_cut));
                 block.unread_bytes += (data.len() - at) as u64;
             }
-            Ok(()) if piece.is_cut => block.unreadable.push((piece.offset + data.len() as u64, true)),
+            Ok(()) if piece.is_cut => block.unreadable_places.push((piece.offset + data.len() as u64, true)),
             Ok(()) => {}
         }
         let (least, greatest) = block.id_bounds;
@@ -116,15 +119,16 @@ impl<S: ObjectSink> Block<S> {
         (self.null_references, self.unread_bytes, self.counts) = (0, 0, SubRecordCounts::default());
         self.distances.clear();
         for local in &mut self.types {
-            local.mismatch = None;
+            local.mismatch_position = None;
         }
         if self.types.is_empty() {
-            self.types.extend(primitive_types().map(|(class, kind)| BlockType::new(class, kind, 0, None)));
+            self.types.extend(primitive_array_types().map(|(class, kind)| BlockType::new(class, kind, 0, None)));
         }
     }
 
+    /// Widens `id_bounds` to have this id.
     #[inline(always)]
-    fn note_id(&mut self, id: u64) {
+    fn widen_id_bounds(&mut self, id: u64) {
         self.id_bounds = (self.id_bounds.0.min(id), self.id_bounds.1.max(id));
     }
 
@@ -138,7 +142,7 @@ impl<S: ObjectSink> Block<S> {
         }
     }
 
-    /// The number of a class's instances, or of arrays of it, in this block.
+    /// The block's number for the type of a class's instances, or of its arrays: a new one where it has none.
     #[inline]
     fn type_number_of(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
         match self.type_numbers.get(&(class, kind)) {
@@ -163,12 +167,13 @@ struct PieceParser<'b, const W: usize, S> {
     layouts: &'b Layouts,
     block: &'b mut Block<S>,
     previous: PreviousObject,
-    last_class: (u64, u32),
+    /// The class of the instance before, and the number of its type.
+    last_class_and_type: (u64, u32),
 }
 
 impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
     fn new(piece: &'b SegmentPiece, layouts: &'b Layouts, block: &'b mut Block<S>) -> Self {
-        PieceParser { piece, layouts, block, previous: PreviousObject::default(), last_class: (u64::MAX, 0) }
+        PieceParser { piece, layouts, block, previous: PreviousObject::default(), last_class_and_type: (u64::MAX, 0) }
     }
 
     fn parse(mut self, data: &[u8]) -> Result<(), UnreadableFrom> {
@@ -185,7 +190,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
                 sub::INSTANCE => self.parse_instance(rest, position),
                 sub::OBJECT_ARRAY => self.parse_object_array(rest, position),
                 sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.parse_primitive_array(rest, position),
-                sub::CLASS_DUMP => class_dump(rest, self.piece.offset + at as u64, W, self.block),
+                sub::CLASS_DUMP => take_class_dump(rest, self.piece.offset + at as u64, W, self.block),
                 _ => parse_root_or_heap_mark::<W, S>(rest, self.piece.offset + at as u64, self.block),
             };
             match length {
@@ -209,12 +214,12 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             None if self.piece.last_values_skipped => behind,
             None => return None,
         };
-        if self.last_class.0 != class {
-            self.last_class = (class, block.type_number_of(class, TypeKind::Instance, layouts, position));
+        if self.last_class_and_type.0 != class {
+            self.last_class_and_type = (class, block.type_number_of(class, TypeKind::Instance, layouts, position));
         }
-        let number = self.last_class.1;
+        let number = self.last_class_and_type.1;
         block.counts.instances += 1;
-        block.note_id(id);
+        block.widen_id_bounds(id);
         let local = &mut block.types[number as usize];
         let Some(layout) = &local.layout else {
             // The class comes later.
@@ -240,7 +245,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             return Some(9 + 2 * W + length);
         };
         if layout.value_bytes as usize != length {
-            local.mismatch.get_or_insert(position);
+            local.mismatch_position.get_or_insert(position);
         }
         if layout.is_java_lang_class {
             block.distances.note_alignment(id);
@@ -248,7 +253,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             if S::BUILDS_GRAPH {
                 let mut references = Vec::new();
                 layout.for_each_reference::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
-                block.class_instances.push((id, position, references));
+                block.java_lang_class_instances.push((id, position, references));
             } else {
                 block.sink.push_object(id, number, 0, position);
             }
@@ -289,7 +294,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         };
         let number = block.type_number_of(class, TypeKind::ObjectArray, layouts, position);
         block.counts.object_arrays += 1;
-        block.note_id(id);
+        block.widen_id_bounds(id);
         block.distances.add_neighbour(&self.previous, id, &layouts.class_ids);
         block.distances.add_object_array(id, count);
         self.previous = PreviousObject::array(id, count, None);
@@ -317,7 +322,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         }
         let number = u32::from(basic_type - FIRST_PRIMITIVE);
         block.counts.primitive_arrays += 1;
-        block.note_id(id);
+        block.widen_id_bounds(id);
         block.distances.add_neighbour(&self.previous, id, &self.layouts.class_ids);
         self.previous = PreviousObject::array(id, count, Some(width as u8));
         block.sink.push_object(id, number, count.into(), position);
@@ -337,7 +342,8 @@ fn push_non_null_elements<const W: usize, S: ObjectSink>(elements: &[u8], sink: 
     nulls
 }
 
-fn class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
+/// Adds a class dump to the block; its length.
+fn take_class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
     let (behind, mut dump) = ClassDump::parse(&rest[1..], id_bytes, position).ok()?;
     dump.heap = block.heap();
     block.counts.classes += 1;
@@ -378,6 +384,7 @@ impl<S: ObjectSink> Block<S> {
         self.heap_changes.last().and_then(|&(_, heap)| heap)
     }
 
+    /// What comes next is in this Android heap.
     fn set_heap(&mut self, heap: AndroidHeap) {
         if self.heap_changes.last().map_or(heap.is_some(), |last| last.1 != heap) {
             self.heap_changes.push((self.sink.object_count() as u32, heap));

@@ -22,7 +22,7 @@ pub struct SegmentPiece {
     pub leading_elements: u64,
     /// Its last sub-record, a large array of objects, goes on in the next pieces.
     pub ends_in_array: bool,
-    /// The Android heap at its start, 0 for the default one; else the id of the name and the type of a `HEAP_INFO`.
+    /// The Android heap at its start.
     pub heap: AndroidHeap,
 }
 
@@ -37,7 +37,7 @@ pub struct FileExtent {
     pub max_id: u64,
 }
 
-/// An Android heap: its type and the id of its name.
+/// An Android heap: its type and the id of its name; `None` for the default one.
 pub type AndroidHeap = Option<(u32, u64)>;
 
 /// A root record.
@@ -45,7 +45,7 @@ pub type AndroidHeap = Option<(u32, u64)>;
 pub struct RawRoot {
     pub tag: u8,
     pub object: u64,
-    /// Serial of the thread; of a root of a JNI reference its id.
+    /// Serial of the thread; of a global root of JNI the id of the reference; 0 where the record has neither.
     pub thread: u64,
     /// Number of the frame, or for a thread's own root the serial of its trace.
     pub frame_or_trace: u32,
@@ -61,8 +61,9 @@ pub struct DeferredInstance {
     pub heap: AndroidHeap,
     /// The object that is next in the file, of those that were not put aside.
     pub next_object: u32,
-    /// Offset of its values in the block's `deferred_bytes`, and their length.
+    /// Length of its values.
     pub value_bytes: u32,
+    /// Offset of its values in the block's `deferred_bytes`, later among those of all.
     pub value_start: usize,
 }
 
@@ -77,20 +78,21 @@ pub struct BlockType {
     /// The layout of an instance's class, if it is known.
     pub layout: Option<Arc<ClassLayout>>,
     /// Position of the first instance whose bytes are more or fewer than its fields'.
-    pub mismatch: Option<u64>,
+    pub mismatch_position: Option<u64>,
 }
 
 impl BlockType {
     pub fn new(class: u64, kind: TypeKind, position: u64, layout: Option<Arc<ClassLayout>>) -> Self {
-        BlockType { class, kind, position, layout, mismatch: None }
+        BlockType { class, kind, position, layout, mismatch_position: None }
     }
 }
 
-/// Types of primitive arrays, by the numbers of their elements' types.
-pub fn primitive_types() -> impl Iterator<Item = (u64, TypeKind)> {
+/// All types of primitive arrays, by the basic types of their elements.
+pub fn primitive_array_types() -> impl Iterator<Item = (u64, TypeKind)> {
     (u64::from(FIRST_PRIMITIVE)..).take(PRIMITIVES.len()).map(|basic_type| (basic_type, TypeKind::PrimitiveArray))
 }
 
+/// Whether objects of a type are instances or arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TypeKind {
     Instance,
@@ -108,7 +110,7 @@ pub struct SubRecordCounts {
     pub roots: u64,
 }
 
-/// Elements are counted by their number modulo this: enough to know what rounding up to any alignment adds.
+/// Arrays are counted by their number of elements modulo this: enough to know what rounding up to any alignment adds.
 pub const RESIDUE_COUNT: usize = 256;
 
 /// Objects of one type of a block.
@@ -124,10 +126,12 @@ pub struct TypeCount {
 #[derive(Debug, Default)]
 pub struct HprofTypeCounts {
     pub types: Vec<TypeCount>,
-    /// First, least and greatest id.
-    pub ids: Option<(u64, u64)>,
+    /// The least and the greatest id.
+    pub id_bounds: Option<(u64, u64)>,
+    /// Position of the first object.
     pub first_position: u64,
-    pub is_descending: bool,
+    /// Some id is not greater than the one before it.
+    pub is_unordered: bool,
     last_id: u64,
     pub objects: u64,
 }
@@ -150,12 +154,12 @@ impl ObjectSink for HprofTypeCounts {
             count.elements += elements;
             count.residues[elements as usize % RESIDUE_COUNT] += 1;
         }
-        match &mut self.ids {
+        match &mut self.id_bounds {
             Some((least, greatest)) => {
-                self.is_descending |= id <= self.last_id;
+                self.is_unordered |= id <= self.last_id;
                 (*least, *greatest) = ((*least).min(id), (*greatest).max(id));
             }
-            None => (self.ids, self.first_position) = (Some((id, id)), position),
+            None => (self.id_bounds, self.first_position) = (Some((id, id)), position),
         }
         self.last_id = id;
         self.objects += 1;
@@ -172,7 +176,7 @@ impl ObjectSink for HprofTypeCounts {
             (count.objects, count.elements) = (0, 0);
             count.residues.fill(0);
         }
-        (self.ids, self.is_descending, self.objects) = (None, false, 0);
+        (self.id_bounds, self.is_unordered, self.objects) = (None, false, 0);
     }
 
     fn memory_bytes(&self) -> usize {

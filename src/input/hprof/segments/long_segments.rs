@@ -10,7 +10,7 @@ use crate::input::hprof::records::{SubRecordLength, sub_record_length};
 use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
-    /// Takes sub-records of a segment that is longer than a block.
+    /// Takes sub-records of a segment that is longer than a block. False if there is no more room in the block.
     pub fn take_long_segment(
         &mut self,
         mut segment: OpenSegment,
@@ -30,7 +30,7 @@ impl SegmentReader {
         let first = self.next_sub_record_length()?;
         let left = segment.left_bytes.unwrap_or(u64::MAX);
         match first {
-            SubRecordLength::NoSubRecord => return self.note_rest_lost(segment, offset),
+            SubRecordLength::NoSubRecord => return self.skip_unreadable_rest(segment, offset),
             SubRecordLength::NeedsMore => {
                 self.note_rest_unread();
                 return self.end_in_cut_sub_record(segment, self.stream.ahead().len() as u64, offset);
@@ -42,18 +42,18 @@ impl SegmentReader {
                     self.state = ReaderState::InSegment(segment);
                     return Ok(true);
                 }
-                return self.note_rest_lost(segment, offset);
+                return self.skip_unreadable_rest(segment, offset);
             }
             SubRecordLength::Known(bytes) if bytes > MAX_WHOLE_SUB_RECORD_BYTES => {
                 return self.take_huge_sub_record(segment, bytes, block);
             }
             SubRecordLength::Known(bytes) if bytes > MIN_BLOCK_BYTES as u64 => {
-                if block.bytes > 0 {
+                if block.filled_bytes > 0 {
                     return Ok(false);
                 }
                 let wanted = bytes as usize;
                 let got = self.stream.read_into(block.next_bytes(wanted)?)?;
-                block.push(got, offset, got < wanted, segment.heap);
+                block.push_piece(got, offset, got < wanted, segment.heap);
                 if got < wanted {
                     self.note_missing(segment, got as u64);
                 }
@@ -63,7 +63,7 @@ impl SegmentReader {
             SubRecordLength::Known(_) => {}
         }
         // The first fits; as many more as do.
-        let wanted = (BLOCK_BYTES - block.bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let wanted = (BLOCK_BYTES - block.filled_bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
         let room = block.next_bytes(wanted)?;
         let got = self.stream.read_into(room)?;
         let data = &room[..got];
@@ -83,18 +83,18 @@ impl SegmentReader {
         let is_bad = at < got && sub_record_length(&data[at..], self.header.id_bytes) == SubRecordLength::NoSubRecord;
         if got < wanted && at < got && !is_bad {
             // The last one is cut: its parser reports it.
-            block.push(got, offset, true, heap);
+            block.push_piece(got, offset, true, heap);
             self.note_missing(segment, got as u64);
             self.state = ReaderState::Ended;
             return Ok(true);
         }
         self.stream.put_back(&data[at..]);
-        block.push(at, offset, false, heap);
+        block.push_piece(at, offset, false, heap);
         self.continue_segment(segment, at as u64, false);
         Ok(true)
     }
 
-    /// The file ends within a sub-record of the segment, of which so many bytes came.
+    /// Ends the reading: the file ends within a sub-record of the segment, of which so many bytes came. Always true.
     fn end_in_cut_sub_record(&mut self, segment: OpenSegment, came: u64, offset: u64) -> Result<bool, ReadError> {
         self.note_missing(segment, came);
         self.add_problem(&TRUNCATED, offset, String::new);
@@ -102,13 +102,14 @@ impl SegmentReader {
         Ok(true)
     }
 
+    /// Goes on behind what was taken, or ends the reading where the file is cut there.
     fn continue_segment(&mut self, mut segment: OpenSegment, taken: u64, is_cut: bool) {
         segment.left_bytes = segment.left_bytes.map(|left| left.saturating_sub(taken));
         self.state = if is_cut { ReaderState::Ended } else { ReaderState::InSegment(segment) };
     }
 
-    /// The rest of the segment cannot be read.
-    fn note_rest_lost(&mut self, segment: OpenSegment, offset: u64) -> Result<bool, ReadError> {
+    /// Reports that the rest of a segment cannot be read, and passes over it. Always true, as of `take_long_segment`.
+    fn skip_unreadable_rest(&mut self, segment: OpenSegment, offset: u64) -> Result<bool, ReadError> {
         if segment.left_bytes.is_none() && self.is_at_record()? {
             // Its length was not known: here it ends.
             self.end_segment(segment);
@@ -125,6 +126,7 @@ impl SegmentReader {
         Ok(true)
     }
 
+    /// The length of the next sub-record, for which more is read ahead as long as it takes.
     fn next_sub_record_length(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
             let available = self.stream.ahead().len();
@@ -153,7 +155,7 @@ impl SegmentReader {
         }
         let is_array = self.stream.ahead()[0] == sub::OBJECT_ARRAY;
         let head_bytes = 9 + 2 * id_bytes + usize::from(!is_array);
-        if block.bytes + head_bytes > block.buffer.text.len() {
+        if block.filled_bytes + head_bytes > block.buffer.text.len() {
             return Ok(false);
         }
         self.stream.read_into(block.next_bytes(head_bytes)?)?;
@@ -169,7 +171,7 @@ impl SegmentReader {
                 return self.end_in_cut_sub_record(segment, came, offset);
             }
         }
-        block.push(head_bytes, offset, false, segment.heap);
+        block.push_piece(head_bytes, offset, false, segment.heap);
         if let Some(piece) = block.pieces.last_mut() {
             (piece.last_values_skipped, piece.ends_in_array) = (!is_array, is_array);
         }
@@ -180,7 +182,7 @@ impl SegmentReader {
     /// Takes the next elements of an array that was begun; its segment has them counted already.
     fn take_elements(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
-        let room = ((BLOCK_BYTES - block.bytes) / id_bytes) as u64;
+        let room = ((BLOCK_BYTES - block.filled_bytes) / id_bytes) as u64;
         let elements = segment.elements_left.min(room);
         if elements == 0 {
             return Ok(false);
@@ -189,7 +191,7 @@ impl SegmentReader {
         let wanted = elements as usize * id_bytes;
         let got = self.stream.read_into(block.next_bytes(wanted)?)?;
         let whole = got - got % id_bytes;
-        block.push(whole, offset, got < wanted, segment.heap);
+        block.push_piece(whole, offset, got < wanted, segment.heap);
         if got < wanted {
             // Elements that follow were counted as there.
             self.note_missing(segment, 0);

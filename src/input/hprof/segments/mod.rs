@@ -24,6 +24,7 @@ use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
 use block_parts::{AndroidHeap, SegmentPiece};
 use stream::Stream;
 
+/// Bytes of a block, where no single sub-record or segment takes more.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// A block with so many is handed on.
 pub(super) const MIN_BLOCK_BYTES: usize = BLOCK_BYTES / 2;
@@ -34,6 +35,7 @@ pub(super) const MAX_WHOLE_SUB_RECORD_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
 const MAX_RECORD_BYTES: u32 = 256 << 20;
 
+/// What the parser of a block must know.
 pub(super) struct BlockContext {
     pub(super) pieces: Vec<SegmentPiece>,
     pub(super) layouts: Arc<Layouts>,
@@ -41,11 +43,13 @@ pub(super) struct BlockContext {
     pub(super) dump_number: usize,
 }
 
+/// One of the dumps of the file.
 #[derive(Debug, Clone)]
 pub(super) struct DumpFacts {
     /// Microseconds after the time in the header.
     pub(super) micros_after_header: u64,
     pub(super) is_complete: bool,
+    /// It is a run of segments with an end record, not one record.
     pub(super) is_in_segments: bool,
 }
 
@@ -54,6 +58,7 @@ pub(super) struct DumpFacts {
 pub(super) struct OpenSegment {
     /// Bytes of it that follow; `None` up to the end of the file.
     pub(super) left_bytes: Option<u64>,
+    /// The class dumps at its start have been read.
     pub(super) is_begun: bool,
     /// To be cut between sub-records.
     pub(super) is_long: bool,
@@ -65,6 +70,7 @@ pub(super) struct OpenSegment {
     pub(super) is_of_chosen_dump: bool,
 }
 
+/// Where in the file the reader is.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReaderState {
     BetweenSegments,
@@ -72,9 +78,11 @@ pub(super) enum ReaderState {
     Ended,
 }
 
+/// A block that is being filled.
 pub(super) struct OpenBlock<'b> {
     pub(super) buffer: &'b mut BlockBuffer,
-    pub(super) bytes: usize,
+    /// Bytes of the buffer that have been filled.
+    pub(super) filled_bytes: usize,
     pub(super) pieces: Vec<SegmentPiece>,
     pub(super) dump_number: usize,
 }
@@ -103,9 +111,11 @@ pub(super) struct SegmentReader {
     pub(super) frames: FxHashMap<u64, FrameRecord>,
     pub(super) traces: FxHashMap<u32, Vec<u64>>,
     pub(super) dumps: Vec<DumpFacts>,
+    /// The next segment goes on with the dump of the one before.
     is_in_segment_run: bool,
-    last_micros: (u32, u64),
-    /// Records of the kinds that `info` counts, and class dumps that were read here.
+    /// The time of the record with which the last dump began, and how often times have wrapped until then.
+    last_micros_and_wraps: (u32, u64),
+    /// Records; segments among them; class dumps that were read here.
     pub(super) record_count: u64,
     pub(super) segment_count: u64,
     pub(super) class_count: u64,
@@ -152,7 +162,7 @@ impl SegmentReader {
             traces: FxHashMap::default(),
             dumps: Vec::new(),
             is_in_segment_run: false,
-            last_micros: (0, 0),
+            last_micros_and_wraps: (0, 0),
             record_count: 0,
             segment_count: 0,
             class_count: 0,
@@ -170,7 +180,7 @@ impl SegmentReader {
         }
     }
 
-    /// The offset where the input ends.
+    /// The offset up to which the file has been read.
     pub(super) fn end_offset(&self) -> u64 {
         self.stream.offset
     }
@@ -184,12 +194,13 @@ impl SegmentReader {
         self.diagnostics.add(code, 1, Position::Byte(at), text);
     }
 
+    /// Fills a buffer with pieces of segments of one dump; `None` at the end.
     fn fill(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
         if buffer.text.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
-        let mut block = OpenBlock { buffer, bytes: 0, pieces: Vec::new(), dump_number: 0 };
-        while block.bytes < MIN_BLOCK_BYTES {
+        let mut block = OpenBlock { buffer, filled_bytes: 0, pieces: Vec::new(), dump_number: 0 };
+        while block.filled_bytes < MIN_BLOCK_BYTES {
             match self.state {
                 ReaderState::Ended => break,
                 ReaderState::BetweenSegments if block.pieces.is_empty() || block.dump_number == self.dumps.len() => {
@@ -212,11 +223,12 @@ impl SegmentReader {
         }
         self.texts_share.hold(self.texts.memory_bytes())?;
         let layouts = lock(&self.classes).layouts(&self.texts, self.drops_weak_referents);
-        Ok(Some((block.bytes, BlockContext { pieces: block.pieces, layouts, dump_number: block.dump_number })))
+        Ok(Some((block.filled_bytes, BlockContext { pieces: block.pieces, layouts, dump_number: block.dump_number })))
     }
 
     // ---- records
 
+    /// Takes the next record, or begins its segment.
     fn next_record(&mut self) -> Result<(), ReadError> {
         let start = self.stream.offset;
         if !self.stream.look_ahead(RecordHead::BYTES)? {
@@ -312,9 +324,9 @@ impl SegmentReader {
         self.texts.sort_by_id();
         if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
             // Microseconds wrap after 71 minutes.
-            let (last, wraps) = self.last_micros;
+            let (last, wraps) = self.last_micros_and_wraps;
             let wraps = wraps + u64::from(head.micros < last);
-            self.last_micros = (head.micros, wraps);
+            self.last_micros_and_wraps = (head.micros, wraps);
             let micros = (wraps << 32) + u64::from(head.micros);
             let is_in_segments = head.tag == record::SEGMENT;
             self.dumps.push(DumpFacts { micros_after_header: micros, is_complete: false, is_in_segments });
@@ -375,6 +387,7 @@ impl SegmentReader {
         self.lost_bytes.missing_bytes += segment.left_bytes.map_or(0, |left| left.saturating_sub(came));
     }
 
+    /// Counts what follows in the file as not read.
     pub(super) fn note_rest_unread(&mut self) {
         self.lost_bytes.bytes_behind_end += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
     }
@@ -399,12 +412,12 @@ impl SegmentReader {
             }
             Some(left) if !segment.is_long => {
                 let left = left as usize;
-                if block.bytes > 0 && block.bytes + left > BLOCK_BYTES {
+                if block.filled_bytes > 0 && block.filled_bytes + left > BLOCK_BYTES {
                     return Ok(false);
                 }
                 let offset = self.stream.offset;
                 let got = self.stream.read_into(block.next_bytes(left)?)?;
-                block.push(got, offset, got < left, segment.heap);
+                block.push_piece(got, offset, got < left, segment.heap);
                 if got < left {
                     self.note_missing(segment, got as u64);
                     self.state = ReaderState::Ended;
@@ -417,6 +430,7 @@ impl SegmentReader {
         }
     }
 
+    /// A segment has been read to its end.
     pub(super) fn end_segment(&mut self, _: OpenSegment) {
         if let Some(dump) = self.dumps.last_mut().filter(|dump| !dump.is_in_segments) {
             dump.is_complete = true;
@@ -424,6 +438,7 @@ impl SegmentReader {
         self.state = ReaderState::BetweenSegments;
     }
 
+    /// Passes over the rest of a segment.
     pub(super) fn skip_segment(&mut self, segment: OpenSegment) -> Result<(), ReadError> {
         let length = segment.left_bytes.unwrap_or(u64::MAX);
         let skipped = self.stream.skip(length)?;
@@ -477,16 +492,17 @@ impl SegmentReader {
 impl OpenBlock<'_> {
     /// The next so many bytes of the buffer.
     pub(super) fn next_bytes(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
-        let end = self.bytes + bytes;
+        let end = self.filled_bytes + bytes;
         if self.buffer.text.len() < end {
             self.buffer.resize(end)?;
         }
-        Ok(&mut self.buffer.text[self.bytes..end])
+        Ok(&mut self.buffer.text[self.filled_bytes..end])
     }
 
-    pub(super) fn push(&mut self, bytes: usize, offset: u64, is_cut: bool, heap: AndroidHeap) {
+    /// Adds a piece: the next so many bytes of the buffer, which are at this offset in the file.
+    pub(super) fn push_piece(&mut self, bytes: usize, offset: u64, is_cut: bool, heap: AndroidHeap) {
         self.pieces.push(SegmentPiece {
-            range: self.bytes..self.bytes + bytes,
+            range: self.filled_bytes..self.filled_bytes + bytes,
             offset,
             is_cut,
             last_values_skipped: false,
@@ -494,6 +510,6 @@ impl OpenBlock<'_> {
             ends_in_array: false,
             heap,
         });
-        self.bytes += bytes;
+        self.filled_bytes += bytes;
     }
 }

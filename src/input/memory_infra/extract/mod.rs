@@ -14,8 +14,9 @@ use super::dumps::NodeRow;
 use super::raw_ids::RawEntry;
 use super::simple_json::SimpleJson;
 
-/// The number in the place of the first array, and the digits that all of them begin with.
+/// The number in the place of the first array; those of the others follow.
 const PLACEHOLDER_BASE: u64 = 9_731_406_582_000_000_000;
+/// The digits that the numbers in the places of all arrays begin with.
 const PLACEHOLDER_DIGITS: &[u8] = b"9731406582";
 
 /// An array that was cut out of an event's JSON.
@@ -89,6 +90,7 @@ fn key_before(text: &[u8]) -> Option<ArrayKey> {
     matches!(before, b'{' | b',' | b' ' | b'\n' | b'\r' | b'\t').then_some(key)
 }
 
+/// Keys of the arrays that are cut out.
 #[derive(Clone, Copy)]
 enum ArrayKey {
     Entries,
@@ -113,7 +115,7 @@ impl SimpleJson<'_> {
         match key {
             ArrayKey::Entries => {
                 let mut entries = Vec::new();
-                self.elements(|json| json.entry().map(|entry| entries.push(entry)))?;
+                self.elements(|json| json.heap_entry().map(|entry| entries.push(entry)))?;
                 Some(ExtractedArray::Entries(entries))
             }
             ArrayKey::Strings => {
@@ -123,7 +125,7 @@ impl SimpleJson<'_> {
             }
             ArrayKey::NodesOrTypes if self.peek()? == b'{' => {
                 let mut rows = Vec::new();
-                self.elements(|json| json.row().map(|row| rows.push(row)))?;
+                self.elements(|json| json.node_or_type_row().map(|row| rows.push(row)))?;
                 Some(ExtractedArray::NodeOrTypeRows(rows))
             }
             ArrayKey::NodesOrTypes | ArrayKey::NumberColumn => {
@@ -134,7 +136,8 @@ impl SimpleJson<'_> {
         }
     }
 
-    fn entry(&mut self) -> Option<RawEntry> {
+    /// An entry of a heap.
+    fn heap_entry(&mut self) -> Option<RawEntry> {
         let (mut backtrace, mut type_id, mut bytes, mut allocations) = (None, None, None, None);
         self.expect(b'{')?;
         loop {
@@ -167,6 +170,7 @@ impl SimpleJson<'_> {
         }
     }
 
+    /// Adds a row of `strings`.
     fn text_row(&mut self, texts: &mut StringRows) -> Option<()> {
         let (mut id, mut text) = (None, None);
         self.members(|json, key| {
@@ -185,7 +189,8 @@ impl SimpleJson<'_> {
         Some(())
     }
 
-    fn row(&mut self) -> Option<NodeRow> {
+    /// A row of `nodes` or `types`.
+    fn node_or_type_row(&mut self) -> Option<NodeRow> {
         let (mut id, mut name, mut parent) = (None, None, None);
         self.members(|json, key| {
             match key {

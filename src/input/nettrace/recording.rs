@@ -18,6 +18,7 @@ pub(super) struct Recording {
     pub(super) process_id: u64,
 }
 
+/// Kinds of blocks, of all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Events,
@@ -30,14 +31,15 @@ pub(super) enum BlockKind {
 }
 
 /// `8 x i16 time, i64 ticks, i64 ticks per second, i32 pointer bytes, i32 process id`, processors, sampling rate.
-pub(super) fn trace(input: &[u8]) -> Parsed<'_, Recording> {
-    let (rest, start) = trace_start(input)?;
+pub(super) fn recording(input: &[u8]) -> Parsed<'_, Recording> {
+    let (rest, start) = recording_start(input)?;
     let (rest, process_id) = le_u32(rest)?;
     let (rest, _) = take(8usize)(rest)?;
     Ok((rest, Recording { process_id: process_id.into(), ..start }))
 }
 
-fn trace_start(input: &[u8]) -> Parsed<'_, Recording> {
+/// The part that all versions have: all but the process.
+fn recording_start(input: &[u8]) -> Parsed<'_, Recording> {
     let mut rest = input;
     let mut time = [0; 8];
     for field in &mut time {
@@ -60,8 +62,8 @@ fn unix_ms(time: [u16; 8]) -> Option<i64> {
 }
 
 /// As before up to the pointer bytes, then `i32 count` pairs of strings.
-pub(super) fn trace_of_version6(input: &[u8]) -> Parsed<'_, Recording> {
-    let (rest, start) = trace_start(input)?;
+pub(super) fn recording_of_version6(input: &[u8]) -> Parsed<'_, Recording> {
+    let (rest, start) = recording_start(input)?;
     let (mut rest, pairs) = le_u32(rest)?;
     let mut process_id = 0;
     for _ in 0..pairs {
