@@ -5,7 +5,7 @@ static ALLOCATOR: heapdump::cli::WatchedAllocator = heapdump::cli::WatchedAlloca
 
 fn main() -> std::process::ExitCode {
     #[cfg(all(target_os = "linux", feature = "collect"))]
-    if let Some(code) = heapdump::collect::run_with_cleanup_process(std::env::args_os()) {
+    if let Some(code) = heapdump::collect::run_in_second_process(std::env::args_os()) {
         return code;
     }
     let session = heapdump::cli::Session::default();

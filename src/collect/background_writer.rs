@@ -147,11 +147,11 @@ mod tests {
         let reader = std::fs::File::options().read(true).write(true).open(&path).expect("open");
         let file = DumpFile::create(&path, false).expect("a FIFO is written to");
         let slack = 4 << 20;
-        let mut pump = BackgroundWriter::start(file, slack).expect("a thread");
+        let mut dump_writer = BackgroundWriter::start(file, slack).expect("a thread");
         let (mut silent, mut sent) = (AgreeingObserver, 0);
         let refusal = loop {
             // Far more chunks than bytes of slack would hold of large ones.
-            match pump.write(&[7; 1000], &mut watch(&mut silent)) {
+            match dump_writer.write(&[7; 1000], &mut watch(&mut silent)) {
                 Ok(()) => sent += 1000,
                 Err(refusal) => break refusal,
             }
@@ -169,16 +169,16 @@ mod tests {
         let no_unnamed = |_: &std::path::Path| Err(std::io::Error::from(rustix::io::Errno::OPNOTSUPP));
         let parts = || folder.path().read_dir().expect("a folder").count();
         let file = DumpFile::create_with(&path, false, no_unnamed).expect("a file");
-        let mut pump = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES).expect("a thread");
+        let mut dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES).expect("a thread");
         let mut silent = AgreeingObserver;
-        pump.write(b"half", &mut watch(&mut silent)).expect("written");
+        dump_writer.write(b"half", &mut watch(&mut silent)).expect("written");
         assert_eq!(parts(), 1);
-        drop(pump);
+        drop(dump_writer);
         assert_eq!(parts(), 0);
         let file = DumpFile::create_with(&path, false, no_unnamed).expect("a file");
-        let mut pump = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES).expect("a thread");
-        pump.write(b"whole", &mut watch(&mut silent)).expect("written");
-        pump.finish().expect("written").finish().expect("named");
+        let mut dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES).expect("a thread");
+        dump_writer.write(b"whole", &mut watch(&mut silent)).expect("written");
+        dump_writer.finish().expect("written").finish().expect("named");
         assert_eq!((std::fs::read(&path).expect("there"), parts()), (b"whole".to_vec(), 1));
     }
 }

@@ -19,7 +19,7 @@ const CLEANUP_SECONDS: i64 = 30;
 
 /// Starts the program with these words once more, for it to do the work, and waits for it. Nothing, where the words are not of
 /// a dump, where this is the second process, and where none can be started: the caller does the work then.
-pub fn run_with_cleanup_process(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+pub fn run_in_second_process(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut words = words.into_iter();
     let own = words.next()?;
     let words: Vec<OsString> = words.collect();

@@ -39,7 +39,7 @@ impl Measure {
         ("gc-time", Measure::GcTime),
     ];
 
-    fn is_of_window(self) -> bool {
+    fn is_measured_over_window(self) -> bool {
         matches!(self, Measure::Growth | Measure::GcTime)
     }
 }
@@ -109,9 +109,9 @@ impl FromStr for Term {
             }
             _ => return Err(wrong()),
         };
-        let default = if measure.is_of_window() { DEFAULT_WINDOW } else { Duration::ZERO };
+        let default = if measure.is_measured_over_window() { DEFAULT_WINDOW } else { Duration::ZERO };
         let window = window.unwrap_or(default);
-        if window > MAX_WINDOW || measure.is_of_window() && window < READING_INTERVAL * 2 {
+        if window > MAX_WINDOW || measure.is_measured_over_window() && window < READING_INTERVAL * 2 {
             return Err(format!("\"{text}\": the time is from 2s to 24h"));
         }
         Ok(Term { text: text.to_string(), measure, limit, is_share, window })
@@ -192,7 +192,7 @@ impl<'c> ConditionWatch<'c> {
         let terms = self.condition.terms.iter().zip(&mut self.readings);
         let mut held = terms.filter_map(|(term, readings)| {
             let figure = reading.figure(term)?;
-            term.note(readings, at, figure).then(|| term.sentence(readings, figure, reading))
+            term.note_and_check(readings, at, figure).then(|| term.sentence(readings, figure, reading))
         });
         let first = held.next();
         // Each term takes note of each reading.
@@ -202,8 +202,9 @@ impl<'c> ConditionWatch<'c> {
 }
 
 impl Term {
+    /// Takes note of a figure; returns true when the term has held for its time.
     fn note(&self, readings: &mut VecDeque<(Duration, f64)>, at: Duration, figure: f64) -> bool {
-        if !self.measure.is_of_window() {
+        if !self.measure.is_measured_over_window() {
             if figure <= self.limit {
                 readings.clear();
                 return false;

@@ -70,7 +70,7 @@ fn program_name(process: &Process) -> String {
     name.strip_suffix(" (deleted)").map_or(name.clone(), String::from)
 }
 
-/// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output. A
+/// Makes sure, before a signal, that a process runs this runtime: others that catch it end, or write into their output. A
 /// name is not enough here. Error: `no-runtime` where it is another, whatever the user says.
 pub(super) fn check_runtime(process: &Process, runtime: TargetRuntime) -> Result<(), Refusal> {
     let files = process.mapped_files()?;

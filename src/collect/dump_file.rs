@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{OWNER_ONLY_MODE, link, link_over, lock, open_part_file, remove_dead_parts, rename_to_new};
+use super::part_file::{OWNER_ONLY_MODE, link, link_over, lock, create_part_file, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
 use crate::files::{AtExit, RawOutput, folder_of, free_bytes};
 use crate::units::format_bytes;
@@ -97,7 +97,7 @@ impl DumpFile {
                 (unnamed, UnfinishedDump::Unnamed)
             }
             Err(error) if knows_no_unnamed_files(&error) => {
-                let (raw, part, removal) = open_part_file(path).map_err(cannot)?;
+                let (raw, part, removal) = create_part_file(path).map_err(cannot)?;
                 (raw, UnfinishedDump::PartFile { path: part, removal: Some(removal) })
             }
             Err(error) => return Err(cannot(error)),

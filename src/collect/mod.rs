@@ -40,7 +40,7 @@ use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
-pub use cleanup_process::run_with_cleanup_process;
+pub use cleanup_process::run_in_second_process;
 pub use condition::Condition;
 pub use list::{DumpTargetList, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
@@ -138,7 +138,7 @@ pub struct CollectPlan {
     pub text: String,
     /// Time for which its threads will stop, about.
     pub pause: Duration,
-    /// Goes on only with the user's word: the process may not survive it.
+    /// Why it goes on only with the user's word: memory or disk may run out.
     pub risk: Option<Refusal>,
 }
 
@@ -157,7 +157,7 @@ impl CollectPlan {
     }
 }
 
-/// Whoever is told what happens.
+/// Whoever approves a collection, and is told how it goes on.
 pub trait CollectSupervisor {
     /// Called before the request. Returns false if it is not to be made.
     fn approve(&mut self, plan: &CollectPlan) -> bool;

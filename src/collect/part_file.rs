@@ -78,7 +78,7 @@ pub(super) fn lock(file: &File) -> bool {
 }
 
 /// A file of another name, which no other run takes for a leftover.
-pub(super) fn open_part_file(path: &Path) -> io::Result<(File, PathBuf, AtExit)> {
+pub(super) fn create_part_file(path: &Path) -> io::Result<(File, PathBuf, AtExit)> {
     for part in (0..MAX_PARTS).map(|number| part_path(path, number)) {
         let mut options = File::options();
         options.write(true).create_new(true).mode(OWNER_ONLY_MODE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
@@ -129,9 +129,9 @@ mod tests {
             let entries = folder.path().read_dir().expect("a folder").flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
         };
-        let held = open_part_file(&path).expect("a file");
+        let held = create_part_file(&path).expect("a file");
         // Of the same number, in another container.
-        let other = open_part_file(&path).expect("a second file");
+        let other = create_part_file(&path).expect("a second file");
         for name in [".a.4194305.part", ".a.1-3.part", ".b.4194305.part", ".a.x.part"] {
             fs::write(folder.path().join(name), "").expect("written");
         }

@@ -33,8 +33,8 @@ pub(super) fn open_in_root(process: &Process, path: &str, flags: OFlags) -> rust
 /// Such a folder. When it is dropped, or a signal ends the program, it is removed with all in it.
 #[derive(Debug)]
 pub(super) struct PrivateFolder {
-    /// Of the folder around it: to be reached while the process lives.
-    parent: OwnedFd,
+    /// The folder itself, open: to be reached while the process lives.
+    folder: OwnedFd,
     /// As the process names what is in it.
     pub(super) path_in_process: String,
     removal: AtExit,
@@ -65,11 +65,11 @@ impl PrivateFolder {
             "" => format!("{name}/{DUMP_NAME}"),
             place => format!("{place}/{name}/{DUMP_NAME}"),
         };
-        Ok(PrivateFolder { parent: folder, path_in_process: inside, removal })
+        Ok(PrivateFolder { folder: folder, path_in_process: inside, removal })
     }
 
     /// Makes a FIFO in it and opens it for reading.
-    pub(super) fn fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
+    pub(super) fn make_fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
         let failed = |error| Refusal::system(&format!("process {}: no FIFO can be made", process.pid), error);
         mknodat(&self.parent, DUMP_NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
         let fifo = self.open_file().map_err(failed)?;
@@ -253,7 +253,7 @@ mod tests {
         remove_leftovers(&process, parent(&folder));
         assert!(!leftover.exists() && other.exists());
         let private = PrivateFolder::create(&process, parent(&folder), "/x").expect("made");
-        private.fifo(&process).expect("a FIFO");
+        private.make_fifo(&process).expect("a FIFO");
         let name = private.path_in_process.strip_prefix("/x/").expect("in place").to_string();
         let facts = std::fs::symlink_metadata(folder.path().join(&name)).expect("there");
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()), 0o10600);

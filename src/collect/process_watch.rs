@@ -66,7 +66,7 @@ impl<'a> ProcessWatch<'a> {
     }
 
     /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
-    pub(super) fn check_answer(&self, asked: Instant) -> Result<(), Refusal> {
+    pub(super) fn check_answer_time(&self, asked: Instant) -> Result<(), Refusal> {
         let limit = self.answer_limit();
         if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer_refusal(limit)) }
     }
@@ -76,7 +76,8 @@ impl<'a> ProcessWatch<'a> {
         self.process.is_some_and(Process::is_dying)
     }
 
-    /// To be called every [`POLL_INTERVAL`] or so: `progressed` when something came since the last time. Error: `timeout`.
+    /// Looks at memory and CPU time, says now and then that it is still at work, and fails when nothing comes for too long. To be
+    /// called every [`POLL_INTERVAL`] or so: `progressed` when something came since the last time. Error: `timeout`.
     pub(super) fn check_progress(&mut self, progressed: bool) -> Result<(), Refusal> {
         let now = Instant::now();
         if progressed {
@@ -164,8 +165,8 @@ mod tests {
         let mut watch = ProcessWatch::new(None, None, &mut silent);
         watch.check_progress(false).expect("just begun");
         let began = |ago| Instant::now().checked_sub(ago).expect("a machine that has run for a while");
-        watch.check_answer(began(LONGEST_SILENCE / 2)).expect("patience");
-        assert_eq!(watch.check_answer(began(LONGEST_SILENCE)).expect_err("no answer").code, RefusalCode::Timeout);
+        watch.check_answer_time(began(LONGEST_SILENCE / 2)).expect("patience");
+        assert_eq!(watch.check_answer_time(began(LONGEST_SILENCE)).expect_err("no answer").code, RefusalCode::Timeout);
         watch.last_progress = began(LONGEST_UNSEEN_SILENCE / 2);
         watch.check_progress(false).expect("it may be at work");
         watch.last_progress = began(LONGEST_UNSEEN_SILENCE);

@@ -16,7 +16,7 @@ pub enum RefusalCode {
     NoSuchProcess,
     /// The process is stopped: it would obey when it is continued, long after.
     Stopped,
-    /// The process is another user's.
+    /// The process is another user's, or the system denies access.
     NotPermitted,
     /// The process runs nothing that gives heap dumps.
     NoRuntime,
@@ -24,7 +24,7 @@ pub enum RefusalCode {
     TooOld,
     /// The process was started with its diagnostics off.
     DiagnosticsDisabled,
-    /// The runtime's socket is gone.
+    /// The runtime's socket is gone, or nobody listens behind it.
     SocketMissing,
     /// Node.js without an open inspector.
     NeedsOpenInspector,
@@ -44,7 +44,7 @@ pub enum RefusalCode {
     Exists,
     /// Nothing came for too long.
     Timeout,
-    /// The process ended during the dump.
+    /// The process ended during the dump, or closed the connection.
     TargetDied,
     /// A part of the dump was lost.
     Incomplete,
@@ -58,7 +58,7 @@ pub enum RefusalCode {
     NotSupportedHere,
     /// There is nothing at that address that could be dumped.
     NoTarget,
-    /// An option that the runtime has no use for.
+    /// An option or a condition that the runtime has no use for.
     Usage,
     /// The user's own answer to the question before a long pause.
     Declined,

@@ -14,8 +14,8 @@ use super::{CollectOptions, CollectSupervisor, Collected};
 use crate::files::{disk_bytes, free_bytes};
 use crate::units::{count_of, format_bytes};
 
-/// Of a disk, unless the user says otherwise.
-const MIN_FREE_SHARE: u64 = 10;
+/// A tenth of a disk is left free, unless the user says otherwise.
+const MIN_FREE_DISK_DIVISOR: u64 = 10;
 
 /// When histograms or dumps are taken, and how many stay.
 #[derive(Debug, Clone)]
@@ -191,7 +191,7 @@ fn take(
 fn room_in(folder: &Path, min_free_bytes: Option<u64>) -> Result<Option<u64>, Refusal> {
     let place = File::open(folder).map_err(|error| Refusal::system(&folder.display().to_string(), error))?;
     let (Some(free), Some(all)) = (free_bytes(&place), disk_bytes(&place)) else { return Ok(None) };
-    let least = min_free_bytes.unwrap_or(all / MIN_FREE_SHARE);
+    let least = min_free_bytes.unwrap_or(all / MIN_FREE_DISK_DIVISOR);
     match free.checked_sub(least) {
         Some(room @ 1..) => Ok(Some(room)),
         _ => {

@@ -63,7 +63,7 @@ pub(super) struct IndexedResults {
 }
 
 impl IndexedResults {
-    pub(super) fn check_handle(&self) -> IndexCheck {
+    pub(super) fn index_check(&self) -> IndexCheck {
         self.columns.check()
     }
 }

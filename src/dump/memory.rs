@@ -29,11 +29,11 @@ pub struct MemoryLimit {
     bytes: Option<u64>,
     /// Memory that an index maps counts too.
     pub(crate) counts_mapped: bool,
-    /// Bytes of the graphs that are open.
+    /// Bytes of all that is held: graphs, dominator trees, allocation totals, indexes where they count.
     held_bytes: Arc<AtomicU64>,
 }
 
-/// A graph that is in memory until this is dropped.
+/// Memory that counts as held until this is dropped.
 #[derive(Debug)]
 pub(super) struct HeldMemory {
     all_held_bytes: Arc<AtomicU64>,
@@ -112,7 +112,7 @@ pub enum MemoryPurpose {
     MappedIndex,
 }
 
-/// An answer takes more memory than it may.
+/// A dump, an index or an answer takes more memory than it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}, and {} are allowed", self.statement(), format_bytes(*limit_bytes))]
 pub struct MemoryError {

@@ -216,7 +216,7 @@ impl OpenDump {
         }
         let graph = self.graph_or_empty();
         if self.dominators.get().is_none() {
-            self.check_dominators(graph)?;
+            self.check_and_announce_dominators(graph)?;
             // Both at once is faster. Whoever was here meanwhile has the same.
             let (dominators, retained) = RetainedSizes::with_dominators(graph);
             _ = self.dominators.set(dominators);
@@ -253,7 +253,7 @@ impl OpenDump {
         if let Some(dominators) = self.dominators.get() {
             return Ok(dominators);
         }
-        self.check_dominators(graph)?;
+        self.check_and_announce_dominators(graph)?;
         Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
     }
 
@@ -261,7 +261,7 @@ impl OpenDump {
         if self.graph_or_empty().references_missing() { Err(DominatorError::NoReferences) } else { Ok(()) }
     }
 
-    fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+    fn check_and_announce_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
         self.memory.check_dominators(graph)?;
         self.phase(Phase::ComputingDominators);
         Ok(())
@@ -273,7 +273,7 @@ impl OpenDump {
     /// # Errors
     /// When there is not.
     pub fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
-        self.memory.check_answer(self.graph_or_empty(), self.results_state(), need, bytes)
+        self.memory.check_answer(self.graph_or_empty(), self.dominator_storage(), need, bytes)
     }
 
     /// Makes sure that there is room for so many rows of an answer from allocation totals.
@@ -289,7 +289,7 @@ impl OpenDump {
         memory::dominators_bytes(self.graph_or_empty())
     }
 
-    fn results_state(&self) -> memory::DominatorStorage {
+    fn dominator_storage(&self) -> memory::DominatorStorage {
         match (&self.indexed, self.held_for_results.get()) {
             (Some(_), _) => memory::DominatorStorage::Mapped,
             (None, Some(_)) => memory::DominatorStorage::Held,
@@ -305,7 +305,7 @@ impl OpenDump {
         if self.indexed.is_some() {
             Ok(())
         } else {
-            self.memory.check_referrers_memory(self.graph_or_empty(), self.results_state())
+            self.memory.check_referrers_memory(self.graph_or_empty(), self.dominator_storage())
         }
     }
 
@@ -329,7 +329,7 @@ impl OpenDump {
         self.indexed.as_ref().map(|indexed| &indexed.derived.parents)
     }
 
-    /// Returns true if the dump came from an index.
+    /// Returns true if the dump came from an index, and has the roots that it was made with.
     pub fn is_indexed(&self) -> bool {
         self.indexed.is_some()
     }
@@ -353,7 +353,7 @@ impl OpenDump {
     /// Check of the index that the dump came from; `None` for a dump that came from no index. To be asked after the
     /// rows of an answer were made and before they are printed: an answer from a damaged index is wrong.
     pub fn index_check(&self) -> Option<IndexCheck> {
-        self.indexed.as_ref().map(IndexedResults::check_handle)
+        self.indexed.as_ref().map(IndexedResults::index_check)
     }
 
     fn graph_or_empty(&self) -> &HeapGraph {

@@ -222,7 +222,7 @@ impl HeapgraphWriter<'_> {
         let name_of = self.names_of_threads();
         let collections = self
             .details
-            .and_then(|details| details.allocated_by(graph, AllocationGroup::CollectionCount).ok().flatten());
+            .and_then(|details| details.allocation_groups(graph, AllocationGroup::CollectionCount).ok().flatten());
         let kinds = self.details.and_then(|details| details.reference_kinds(graph).ok().flatten());
         for (number, section) in graph.sections().iter().enumerate() {
             let id = SectionId::new(number);

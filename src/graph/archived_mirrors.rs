@@ -30,7 +30,7 @@ impl GraphBuilder {
         if mirrors.is_none() {
             return 0;
         }
-        let (maps, order, dropped) = self.found_order();
+        let (maps, order, dropped) = self.take_object_order();
         let arrays = self.archive_arrays(mirrors, &order, &maps);
         self.cached_object_order = Some((maps, order, dropped));
         arrays
@@ -50,7 +50,7 @@ impl GraphBuilder {
         let Some((mirrors, map)) = mirrors.zip(maps.first()) else { return Vec::new() };
         let object = |id: u64| map.node(id).map(|node| (order.object_of(node.0), node));
         let is_array =
-            |id: u64| object(id).is_some_and(|(at, _)| self.objects.types.get(at as usize) == mirrors.arrays);
+            |id: u64| object(id).is_some_and(|(at, _)| self.objects.types.get(at as usize) == mirrors.array_type);
         let roots = || self.roots.iter().map(|(_, root)| root);
         let globals = roots().filter(|root| root.kind == RootKind::JniGlobal && is_array(root.id));
         let mut arrays: Vec<u64> = globals.map(|root| root.id).collect();

@@ -83,7 +83,7 @@ pub struct GraphBuilder {
     /// (section, thread).
     pub(super) threads: Vec<(u32, ThreadRecord)>,
     pub(super) frames: Vec<StackFrame<TypeSlot>>,
-    weak_references: usize,
+    weak_reference_count: usize,
     /// References that came apart from their objects, in dumps that have two streams.
     pub(super) reference_stream: Option<ReferenceStream>,
     /// (section, from, to, position): references added to what the objects list themselves.
@@ -188,7 +188,7 @@ impl GraphBuilder {
             + self.type_places.len() * size_of::<(TypeId, SourcePlace)>()
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
             + self.frames.len() * size_of::<StackFrame<TypeSlot>>()
-            + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
+            + self.weak_reference_count * (size_of::<u32>() + size_of::<WeakReference>())
             + self.objects.large_shallow.len() * size_of::<(u32, u64)>()
             + self.objects.position_runs.len() * size_of::<PositionRun>()
             + self.objects.chunks.len() * size_of::<ObjectChunk>()

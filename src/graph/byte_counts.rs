@@ -88,7 +88,7 @@ impl<T: PackedBytes> ByteCounts<T> {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.small.len() * size_of::<T>() + self.large.len() * 12
     }
 

@@ -10,7 +10,7 @@ impl HeapGraph {
     /// they are stored, not implied, keeps every walk over references a walk over slices. O(types) where that changes
     /// nothing, else O(objects + references).
     pub(super) fn store_class_references(&mut self) {
-        let classes = self.classes_to_store();
+        let classes = self.mark_classes_to_store();
         if !classes.is_empty() {
             let (mut counts, mut targets) = std::mem::take(&mut self.references).into_lists(self.node_count());
             self.append_classes(&classes, &mut counts, &mut targets);
@@ -21,7 +21,7 @@ impl HeapGraph {
 
     /// By type: the class that its objects are to have as their last reference, which is taken as done. Empty where none
     /// have.
-    pub(super) fn classes_to_store(&mut self) -> Vec<Option<NodeId>> {
+    pub(super) fn mark_classes_to_store(&mut self) -> Vec<Option<NodeId>> {
         if !self.types.objects_hold_class {
             return Vec::new();
         }

@@ -82,7 +82,7 @@ impl CsrOffsets {
         Some((self.group_starts.in_memory()?, self.starts_in_group.in_memory()?))
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         8 * self.group_starts.len() + 2 * self.starts_in_group.len() + 8 * self.far_starts.len()
     }
 
@@ -125,12 +125,12 @@ impl Csr {
                     [own as usize + usize::from(starts[index])..next as usize + usize::from(starts[index + 1])];
             }
         }
-        self.mapped_targets(index)
+        self.mapped_or_far_targets(index)
     }
 
     #[cold]
     #[inline(never)]
-    fn mapped_targets(&self, index: usize) -> &[NodeId] {
+    fn mapped_or_far_targets(&self, index: usize) -> &[NodeId] {
         let Range { start, end } = self.offsets.range(index);
         let end = end.min(self.targets.len());
         self.targets.slice(start.min(end)..end)

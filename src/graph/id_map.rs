@@ -145,7 +145,7 @@ impl Bitmap {
         (at << 6) + (word.trailing_zeros() as usize).min(63)
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.words.len() * 8 + self.ranks.len() * 4
     }
 
@@ -397,9 +397,9 @@ impl IdRankMap {
         (count <= can_hold).then_some(IdRankMap { base, shift, form, count })
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         match &self.form {
-            MapForm::FlatBitmap(bitmap) => bitmap.bytes(),
+            MapForm::FlatBitmap(bitmap) => bitmap.memory_bytes(),
             MapForm::PagedBitmap(paged) => {
                 paged.bitmap.bytes() + paged.page_numbers.len() * 8 + paged.directory.capacity() * 17
             }

@@ -393,8 +393,8 @@ impl HeapGraph {
 
     /// Bytes of memory the graph takes: (per-object arrays, roots and names; references; reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
-        let ids: usize = self.section_ids.iter().map(|section| section.ids.bytes()).sum();
-        let objects = ids + self.node_types.bytes() + self.shallow.bytes() + self.references.offsets.bytes();
+        let ids: usize = self.section_ids.iter().map(|section| section.ids.memory_bytes()).sum();
+        let objects = ids + self.node_types.memory_bytes() + self.shallow.memory_bytes() + self.references.offsets.memory_bytes();
         // With the row that an answer has for each.
         const NAME_BYTES: usize = 250;
         let texts = self.types.names.iter().chain(&self.types.texts.0);
@@ -402,7 +402,7 @@ impl HeapGraph {
         let stacks = self.threads.len() * size_of::<Thread>() + self.frames.len() * size_of::<StackFrame>();
         let objects = objects + self.roots.len() * size_of::<Root>() + names + stacks + self.types.memory_bytes();
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
-        (objects, self.references.targets.len() * 4 + self.weak_references.bytes(), reverse)
+        (objects, self.references.targets.len() * 4 + self.weak_references.memory_bytes(), reverse)
     }
 }
 
@@ -431,7 +431,7 @@ impl HeapGraph {
     /// The first type of the same name, even where type ids are told apart: what is joined by name goes by this one.
     #[inline]
     pub fn type_of_name(&self, type_id: TypeId) -> TypeId {
-        self.types.shown_types.of_one_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
+        self.types.shown_types.first_types_by_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
     }
 }
 

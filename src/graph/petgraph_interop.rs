@@ -103,7 +103,7 @@ impl EdgeRef for ReferenceEdge {
 #[derive(Debug, Clone)]
 pub struct ReferenceEdges<'a> {
     graph: &'a HeapGraph,
-    of: fn(&'a HeapGraph, NodeId) -> References<'a>,
+    references_of: fn(&'a HeapGraph, NodeId) -> References<'a>,
     sources: Range<usize>,
     current: Option<(NodeId, u32, References<'a>)>,
 }

@@ -8,7 +8,7 @@ use super::{NodeId, SectionIds};
 use crate::parallel;
 
 /// Stands for a reference that leads nowhere until it is dropped; no node has this number.
-const DANGLING: u32 = u32::MAX;
+const NO_NODE: u32 = u32::MAX;
 
 /// The references of one block, packed in one way.
 #[derive(Debug, Clone)]
@@ -126,7 +126,7 @@ impl ReferenceStream {
             problems.dangling_references.join(dangling);
         }
         if any {
-            drop_dangling(&mut words, counts);
+            drop_references_without_node(&mut words, counts);
         }
         words.shrink_to_fit();
         // u32 and NodeId have one layout, so collecting in place costs nothing.
@@ -135,12 +135,12 @@ impl ReferenceStream {
 }
 
 /// Takes references that lead nowhere out of the lists.
-fn drop_dangling(words: &mut Vec<u32>, counts: &mut [u32]) {
+fn drop_references_without_node(words: &mut Vec<u32>, counts: &mut [u32]) {
     let (mut read, mut write) = (0, 0);
     for count in counts {
         let before = write;
         for at in read..read + *count as usize {
-            if words[at] != DANGLING {
+            if words[at] != NO_NODE {
                 words[write] = words[at];
                 write += 1;
             }
@@ -159,12 +159,12 @@ fn resolve_chunk(chunk: &ReferenceChunk, words: &mut [u32], map: &SectionIds) ->
         words[index] = match map.ids.rank(id) {
             _ if id == 0 => {
                 nulls += 1;
-                DANGLING
+                NO_NODE
             }
             Some(rank) => map.first_node + rank,
             None => {
                 dangling.add(chunk.first_position + chunk.stride * index as u64);
-                DANGLING
+                NO_NODE
             }
         };
     }

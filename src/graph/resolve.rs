@@ -25,7 +25,7 @@ impl GraphBuilder {
         if self.cached_object_order.is_none() && self.sections.iter().all(|section| section.is_ascending) {
             self.cached_object_order = Some((self.build_maps(true), ObjectOrder::Unchanged, Vec::new()));
         }
-        let (maps, order, dropped) = self.found_order();
+        let (maps, order, dropped) = self.take_object_order();
         self.count_dropped(&dropped, &mut problems);
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
         self.objects.id_words = Vec::new();
@@ -77,7 +77,7 @@ impl GraphBuilder {
         self.finish_graph(order, resolved, maps, problems)
     }
 
-    pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>) {
+    pub(super) fn take_object_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<RepeatedObject>) {
         self.cached_object_order.take().unwrap_or_else(|| {
             let maps = self.build_maps(false);
             let (order, dropped) = self.find_object_order(&maps);
@@ -86,9 +86,9 @@ impl GraphBuilder {
     }
 
     /// Objects that repeat another's id and will be left out: of each its id, its type, the number it was appended with, and
-    /// its references. When all objects are there, and before `size_objects`. O(objects), which `resolve` takes less.
+    /// its references. When all objects are there, and before `set_object_sizes`. O(objects), which `resolve` takes less.
     pub fn repeated_objects(&mut self) -> Vec<(u64, TypeSlot, u64, u32)> {
-        let found = self.found_order();
+        let found = self.take_object_order();
         let PackedObjects { types, reference_counts: counts, .. } = &self.objects;
         let number = |object: usize| self.objects.shallow_bytes(object);
         let facts = |object: usize| (self.id_of(object), types.get(object), number(object), counts[object]);
@@ -173,7 +173,7 @@ impl GraphBuilder {
             return;
         }
         // Where references come apart from their objects, what an object says of itself must do.
-        let contents = self.reference_stream.is_none().then(|| ObjectContents::new(self));
+        let contents = self.reference_stream.is_none().then(|| ObjectComparer::new(self));
         for pair in dropped {
             let position = position_of(&self.objects.position_runs, pair.object as usize);
             let (object, kept) = (pair.object as usize, pair.kept as usize);
@@ -268,7 +268,7 @@ impl GraphBuilder {
             soft_references: soft,
             ..HeapGraph::default()
         };
-        let classes = graph.classes_to_store();
+        let classes = graph.mark_classes_to_store();
         graph.append_classes(&classes, &mut counts, &mut references);
         graph.references = Csr::of_lists(&counts, references);
         (graph, problems)
@@ -355,7 +355,7 @@ impl GraphBuilder {
 }
 
 /// Compares objects as the dump wrote them, nulls included.
-struct ObjectContents<'a> {
+struct ObjectComparer<'a> {
     builder: &'a GraphBuilder,
     /// First reference word of each chunk.
     first_words: Vec<usize>,
@@ -363,7 +363,7 @@ struct ObjectContents<'a> {
     first_references: Vec<u32>,
 }
 
-impl<'a> ObjectContents<'a> {
+impl<'a> ObjectComparer<'a> {
     fn new(builder: &'a GraphBuilder) -> Self {
         let first_words = builder
             .objects
@@ -383,7 +383,7 @@ impl<'a> ObjectContents<'a> {
                 next += count;
             }
         }
-        ObjectContents { builder, first_words, first_references }
+        ObjectComparer { builder, first_words, first_references }
     }
 
     fn are_equal(&self, a: usize, b: usize) -> bool {

@@ -73,7 +73,7 @@ pub(super) struct RepeatedObject {
 #[derive(Debug, Clone, Copy)]
 pub struct ArchivedMirrors {
     /// The type of the arrays that refer to them.
-    pub arrays: TypeSlot,
+    pub array_type: TypeSlot,
     /// Bytes of the smallest class object.
     pub least_bytes: u64,
 }

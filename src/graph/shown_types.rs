@@ -18,7 +18,7 @@ pub(super) struct ShownTypes {
 }
 
 impl ShownTypes {
-    pub(super) fn of_one_name(&self, names: &[Box<str>]) -> Option<&[TypeId]> {
+    pub(super) fn first_types_by_name(&self, names: &[Box<str>]) -> Option<&[TypeId]> {
         self.first_of_name.get_or_init(|| first_of_name(names)).as_deref()
     }
 }

@@ -161,7 +161,7 @@ impl TypeColumn {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         match self {
             TypeColumn::Narrow(types) => 2 * types.len(),
             TypeColumn::Wide(types) => 4 * types.len(),

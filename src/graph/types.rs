@@ -396,13 +396,13 @@ impl TypeTable {
 
     /// Leaves out superclasses that close a circle; returns how many. O(types).
     pub(super) fn break_superclass_circles(&mut self) -> u64 {
-        const NEW: u32 = 0;
-        let mut walk_of = vec![NEW; self.details.len()];
+        const NOT_WALKED: u32 = 0;
+        let mut walk_of = vec![NOT_WALKED; self.details.len()];
         let mut broken = 0;
         for start in 0..self.details.len() {
             let walk = start as u32 + 1;
             let mut at = start;
-            while walk_of[at] == NEW {
+            while walk_of[at] == NOT_WALKED {
                 walk_of[at] = walk;
                 let superclass = self.details[at].superclass;
                 if superclass == NONE {

@@ -14,6 +14,7 @@ pub(super) struct WeakReferences {
     /// References of the same object before this one.
     pub(super) places: Column<u32>,
     pub(super) targets: Column<NodeId>,
+    /// Places of all, by target; found when they are asked for.
     pub(super) by_target: OnceLock<Column<u32>>,
 }
 
@@ -74,7 +75,7 @@ impl WeakReferences {
         start..start + (start..order.len()).take_while(|&at| self.target_at(order.get(at)) == node).count()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.len() * 12 + self.by_target.get().map_or(0, |order| order.len() * 4)
     }
 

@@ -81,7 +81,7 @@ pub(crate) trait BlockSource: Send {
 }
 
 /// The parsed content of a block.
-pub(crate) trait Batch: Default + Send {
+pub(crate) trait ParsedBlockContent: Default + Send {
     /// Bytes of memory it has, used or not.
     fn memory_bytes(&self) -> usize;
 }
@@ -231,7 +231,7 @@ pub(super) fn parse_blocks<B, P, C>(
     commit: C,
 ) -> Result<(), ReadError>
 where
-    B: Batch,
+    B: ParsedBlockContent,
     P: Fn(&[u8], BlockPlace, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
@@ -263,7 +263,7 @@ pub(super) fn parse_blocks_of<S, B, P, C>(
 ) -> Result<S, ReadError>
 where
     S: BlockSource,
-    B: Batch,
+    B: ParsedBlockContent,
     P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
@@ -326,7 +326,7 @@ fn worker<S, B, P, C>(
     budget: &MemoryBudget,
 ) where
     S: BlockSource,
-    B: Batch,
+    B: ParsedBlockContent,
     P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
@@ -374,7 +374,7 @@ fn stop<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, error: ReadErr
 
 fn commit_in_order<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, number: usize, parsed: ParsedBlock<B>)
 where
-    B: Batch,
+    B: ParsedBlockContent,
     C: FnMut(&mut B) -> Result<(), ReadError>,
 {
     let mut state = lock(handing);
@@ -407,7 +407,7 @@ where
 mod tests {
     use super::*;
 
-    impl Batch for Vec<u8> {
+    impl ParsedBlockContent for Vec<u8> {
         fn memory_bytes(&self) -> usize {
             self.capacity()
         }

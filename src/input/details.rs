@@ -318,7 +318,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The groups of a kind, and that of each object; `None` of a dump without stacks. One pass over the dump; 4 bytes for
     /// each object.
-    fn allocated_by(&self, _graph: &HeapGraph, _by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
+    fn allocation_groups(&self, _graph: &HeapGraph, _by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
         Ok(None)
     }
 

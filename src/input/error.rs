@@ -71,10 +71,10 @@ pub enum ReadErrorKind {
     /// No reader has this name. Names of all readers.
     #[error("no input format is called \"{}\"; there are {}", .0, .1.join(", "))]
     NoSuchFormat(String, Vec<&'static str>),
-    /// A format that is recognised and not read; the text says which and what to do.
+    /// A format, a dump or an option that is known and not supported here; the text says which and what to do.
     #[error("{0}")]
     NotSupported(String),
-    /// The file is of the format and holds no heap; the text says what to do.
+    /// The file is of the format and holds no heap, or not the values that were asked for; the text says which.
     #[error("{0}")]
     NoHeap(String),
     /// The format has no objects that could be counted: what it has.
@@ -92,7 +92,7 @@ pub enum ReadErrorKind {
     /// A problem met under `--strict`: code, and what was found.
     #[error("{1} ({0})")]
     Strict(String, String),
-    /// More than can be numbered.
+    /// More than can be numbered, or than there is memory for.
     #[error(transparent)]
     TooLarge(BuildError),
     /// The observer of the reading said to stop.

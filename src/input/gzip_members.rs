@@ -89,7 +89,7 @@ pub(super) struct GzipMembers<R> {
     spare_buffers: Vec<Vec<u8>>,
     worker_count: WorkerCount,
     kept_bytes: KeptBytes,
-    noted_bytes: u64,
+    accounted_bytes: u64,
 }
 
 enum MemberState<R> {
@@ -113,7 +113,7 @@ impl<R: Read> GzipMembers<R> {
             spare_buffers: Vec::new(),
             worker_count: Arc::clone(worker_count),
             kept_bytes: Arc::clone(kept_bytes),
-            noted_bytes: 0,
+            accounted_bytes: 0,
         }
     }
 
@@ -149,8 +149,8 @@ impl<R: Read> GzipMembers<R> {
             + self.ready.iter().map(|(out, _)| capacity(out)).sum::<u64>()
             + self.spare_buffers.iter().map(capacity).sum::<u64>();
         // Wrapping, so that one addition does for more and for less.
-        self.kept_bytes.fetch_add(held.wrapping_sub(self.noted_bytes), Ordering::Relaxed);
-        self.noted_bytes = held;
+        self.kept_bytes.fetch_add(held.wrapping_sub(self.accounted_bytes), Ordering::Relaxed);
+        self.accounted_bytes = held;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDateTime};
 
-use super::blocks::{Batch, BlockCut, BlockPlace, parse_blocks};
+use super::blocks::{ParsedBlockContent, BlockCut, BlockPlace, parse_blocks};
 use super::{
     FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind, ReadExtent,
     Reading, SnapshotChoice, SnapshotInfo, Source, text,
@@ -49,7 +49,7 @@ pub(super) enum Line<'l> {
 #[derive(Default)]
 struct Lines(Vec<u8>);
 
-impl Batch for Lines {
+impl ParsedBlockContent for Lines {
     fn memory_bytes(&self) -> usize {
         self.0.capacity()
     }
@@ -58,7 +58,7 @@ impl Batch for Lines {
 /// One of the headings stands in the first lines.
 pub(super) fn detect(form: &TableForm, start: &[u8]) -> FormatMatch {
     let start = String::from_utf8_lossy(start);
-    match start.lines().any(|line| heading_of(form, line).is_some()) {
+    match start.lines().any(|line| words_before_heading(form, line).is_some()) {
         true => FormatMatch::Yes,
         false => FormatMatch::No,
     }
@@ -105,8 +105,8 @@ fn parse(form: &TableForm, source: Source, reading: &mut Reading) -> Result<(Rea
     tables.end()
 }
 
-/// The words that stand before a heading, and where they end; `None` of a line that is none.
-fn heading_of(form: &TableForm, line: &str) -> Option<usize> {
+/// The number of words before the heading in a line; `None` of a line without one.
+fn words_before_heading(form: &TableForm, line: &str) -> Option<usize> {
     form.heading.iter().find_map(|heading| {
         // Few lines come so far.
         let words: Vec<&str> = line.contains(heading[1]).then(|| line.split_whitespace().collect())?;
@@ -183,7 +183,7 @@ impl<'r, 'f> Tables<'r, 'f> {
 
     fn take(&mut self, line: &str) {
         self.line += 1;
-        if let Some(words) = heading_of(self.form, line) {
+        if let Some(words) = words_before_heading(self.form, line) {
             self.close(None);
             let unix_ms = time_in(line).or(self.time.take());
             let (rows, first_line) = (HashMap::new(), self.line);

@@ -19,7 +19,7 @@ use crate::allocations::{
 };
 use crate::graph::{ColumnSink, HeapGraph, IdLookup, NodeId, SourcePlace, TypeId};
 
-/// In the place of a place.
+/// Stands for the place of allocation where none was traced.
 const NOT_TRACED: &str = "(not traced)";
 const PART_BYTES: usize = 1 << 20;
 /// A longer line says nothing of its object; nor does a part that one makes longer.
@@ -615,7 +615,7 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
         Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
-    fn allocated_by(&self, graph: &HeapGraph, by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
+    fn allocation_groups(&self, graph: &HeapGraph, by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
         if by == AllocationGroup::File && !self.table()?.has_places {
             return Ok(None);
         }

@@ -5,8 +5,8 @@
 //! codes; [`Reader`] says what it need not think of. nom lives here and nowhere else.
 //!
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
-//! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign`: bytes that are nobody's; `options`,
-//!   `info`, `runtime`, `diagnostics`, `error`, `codes`: its words
+//! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign_formats`: bytes of others; `options`,
+//!   `info`, `runtime`, `diagnostics`, `error`, `problem_codes`: its words
 //! - `details`, `rereadable_file`: what is read from the dump again when it is printed; `contents`: of all objects at once
 //! - `stack_profile`: what readers of profiles share
 //! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `sink`, `repeat_detector`: tools for readers of text; `dotnet`, `java_types`: names of types

@@ -67,7 +67,7 @@ impl ObjectDetails for NamesOnly {
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
-        Ok(self.0.reference_kinds(graph)?.map(|kinds| Box::new(KindsOnly(kinds)) as Box<dyn ReferenceKinds>))
+        Ok(self.0.reference_kinds(graph)?.map(|kinds| Box::new(KindsWithoutKeys(kinds)) as Box<dyn ReferenceKinds>))
     }
 
     fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
@@ -91,9 +91,9 @@ impl ObjectDetails for NamesOnly {
     }
 }
 
-struct KindsOnly(Box<dyn ReferenceKinds>);
+struct KindsWithoutKeys(Box<dyn ReferenceKinds>);
 
-impl ReferenceKinds for KindsOnly {
+impl ReferenceKinds for KindsWithoutKeys {
     fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
         self.0.append_kinds(graph, from, kinds);
     }

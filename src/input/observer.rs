@@ -17,7 +17,7 @@ pub enum Phase {
     /// Computing the dominator tree and retained sizes.
     ComputingDominators,
     /// Computing exact retained sizes of types.
-    RemovingTypes,
+    ComputingExactRetained,
     /// Searching paths from roots.
     FindingPaths,
     /// Merging paths by type.
@@ -39,7 +39,7 @@ impl Phase {
             Phase::FindingUnreachable => "finding unreachable objects",
             Phase::MarkingReachable => "marking reachable objects",
             Phase::ComputingDominators => "computing dominators",
-            Phase::RemovingTypes => "taking types out",
+            Phase::ComputingExactRetained => "taking types out",
             Phase::FindingPaths => "finding paths",
             Phase::MergingPaths => "merging paths",
             Phase::FindingSuspects => "looking for suspects",

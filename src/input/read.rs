@@ -69,7 +69,7 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
             Dump::Graph(graph)
         }
         ParsedContent::Allocations(dump) => {
-            reading.note_end(extent.end);
+            reading.report_broken_packing(extent.end);
             Dump::Allocations(dump)
         }
         ParsedContent::Histograms(histograms) => {
@@ -77,7 +77,7 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
             Dump::Histograms(histograms)
         }
         ParsedContent::NoHeap(text) => {
-            reading.note_end(extent.end);
+            reading.report_broken_packing(extent.end);
             reading.diagnostics.check(options.strict)?;
             return Err(no_heap(text, &reading.diagnostics));
         }

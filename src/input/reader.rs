@@ -141,7 +141,7 @@ pub struct Reading {
     /// Problems that were met.
     pub diagnostics: Diagnostics,
     /// The reader of single objects of the dump (from [`Source::reread`]), where the format says more of them than the
-    /// graph has. Filled while reading, or by [`ParsedObjects::then`].
+    /// graph has. Filled while reading, or by the work of [`ParsedObjects::with_finish`].
     pub details: Option<Box<dyn ObjectDetails>>,
     /// `None` once it was asked.
     ending: Option<SourceEnding>,
@@ -174,12 +174,12 @@ impl Reading {
     /// so far does it before, with [`check_strict`](Self::check_strict). Error: if no object was read and some were
     /// lost.
     pub(super) fn close(&mut self, extent: &ReadExtent) -> Result<(), ReadError> {
-        self.note_end(extent.end);
+        self.report_broken_packing(extent.end);
         problem_codes::check_any_read(extent.objects, &self.diagnostics, extent.loss_codes)
     }
 
     /// Reports packed data that broke off, once.
-    pub(super) fn note_end(&mut self, end: Position) {
+    pub(super) fn report_broken_packing(&mut self, end: Position) {
         if let Some(text) = self.ending.take().and_then(|ending| ending.broken_reason()) {
             self.diagnostics.add(&problem_codes::BROKEN_COMPRESSION, 1, end, || text);
         }

@@ -9,7 +9,7 @@ const MAX_RUNS: usize = 512;
 /// The longest step within a run: what is skipped may come later (the runtime's regions have 4 MiB and more).
 pub(super) const MAX_ID_STEP: u64 = 1 << 20;
 
-/// The objects of a section so far.
+/// The ids of a section so far, and how many objects of all sections may be repeats.
 #[derive(Debug, Default)]
 pub(super) struct RepeatDetector {
     /// First and last id of each run, apart and ascending.
@@ -17,8 +17,8 @@ pub(super) struct RepeatDetector {
     /// The run that grew last, and the first id of the one above it.
     current_run: usize,
     next_run_first: u64,
-    pub(super) objects: u64,
-    pub(super) first_position: u64,
+    pub(super) repeat_count: u64,
+    pub(super) first_repeat_position: u64,
 }
 
 impl RepeatDetector {
@@ -44,8 +44,8 @@ impl RepeatDetector {
     }
 
     pub(super) fn note_repeats(&mut self, objects: u64, position: u64) {
-        if objects > 0 && (self.objects == 0 || position < self.first_position) {
-            self.first_position = position;
+        if repeat_count > 0 && (self.repeat_count == 0 || position < self.first_repeat_position) {
+            self.first_repeat_position = position;
         }
         self.objects += objects;
     }
@@ -96,7 +96,7 @@ mod tests {
     fn watched(ids: impl IntoIterator<Item = u64>) -> (u64, u64) {
         let mut watch = RepeatDetector::default();
         ids.into_iter().zip(1..).for_each(|(id, position)| watch.add(id, position));
-        (watch.objects, watch.first_position)
+        (watch.objects, watch.first_repeat_position)
     }
 
     #[test]

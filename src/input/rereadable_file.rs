@@ -17,7 +17,7 @@ const UNPACK_STEP_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub(super) enum RereadOrigin {
     Path(PathBuf),
-    Spool(SharedFile),
+    OpenFile(SharedFile),
 }
 
 /// A file that a dump was read from, or what was kept of a pipe.
@@ -50,7 +50,7 @@ impl RereadableFile {
     pub(super) fn is_available(&self) -> bool {
         match &self.origin {
             RereadOrigin::Path(_) => true,
-            RereadOrigin::Spool(kept) => kept.is_open(),
+            RereadOrigin::OpenFile(kept) => kept.is_open(),
         }
     }
 
@@ -65,7 +65,7 @@ impl RereadableFile {
         }
         let file = match &self.origin {
             RereadOrigin::Path(path) => SharedFile::new(files::open(path)?),
-            RereadOrigin::Spool(kept) => kept.clone(),
+            RereadOrigin::OpenFile(kept) => kept.clone(),
         };
         let bytes = file.with(|file| Ok(file.metadata()?.len()))?;
         Ok(RandomAccess { bytes, source: RereadSource::File(file) })
@@ -102,7 +102,7 @@ impl RereadableFile {
     pub fn from_start(&self) -> Result<Source, ReadError> {
         match &self.origin {
             RereadOrigin::Path(path) => Source::open(path),
-            RereadOrigin::Spool(kept) => Source::from_reader(SharedFileReader::of(kept)),
+            RereadOrigin::OpenFile(kept) => Source::from_reader(SharedFileReader::of(kept)),
         }
     }
 }
@@ -112,7 +112,7 @@ impl Source {
     pub fn reread(&self) -> Option<RereadableFile> {
         let is_packed = !self.compression.is_empty() || self.encoding != Encoding::Utf8;
         let path = self.path().map(|path| RereadOrigin::Path(path.to_path_buf()));
-        let origin = path.or_else(|| self.spool.clone().map(RereadOrigin::Spool))?;
+        let origin = path.or_else(|| self.reread_file.clone().map(RereadOrigin::OpenFile))?;
         Some(RereadableFile { origin, is_packed, limit_bytes: self.budget.limit_bytes() })
     }
 }

@@ -41,7 +41,7 @@ pub struct Source {
     pub(super) budget: MemoryBudget,
     kept_bytes_share: MemoryShare,
     path: Option<PathBuf>,
-    pub(super) spool: Option<SharedFile>,
+    pub(super) reread_file: Option<SharedFile>,
 }
 
 /// The ending of a source, known after its last byte.
@@ -101,7 +101,7 @@ impl Source {
         let Some(kept) = file.map(SharedFile::new) else { return Self::from_reader_observed(reader, observer) };
         let reader = SpoolingReader::new(reader, kept.clone(), most_bytes);
         let mut source = Self::from_reader_observed(reader, observer)?;
-        source.spool = Some(kept);
+        source.reread_file = Some(kept);
         Ok(source)
     }
 

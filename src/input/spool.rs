@@ -1,5 +1,5 @@
 //! Bytes of a pipe, kept in a temporary file while they are read, for a dump to be read again. Not here: what is read again
-//! (`reread`).
+//! (`rereadable_file`).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

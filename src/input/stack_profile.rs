@@ -11,7 +11,7 @@ use crate::allocations::{
 };
 use crate::graph::{MemoryShare, make_room};
 
-const STEP_BYTES: usize = 1 << 20;
+const READ_STEP_BYTES: usize = 1 << 20;
 /// What a node, its entry and its places in tables take, about.
 pub(super) const NODE_BYTES: u64 = 160;
 /// Frames between two looks at the memory they take.
@@ -22,19 +22,19 @@ pub(super) fn read_whole(source: &mut Source, share: &mut MemoryShare) -> Result
     let mut content = Vec::new();
     loop {
         let start = content.len();
-        make_room(&mut content, STEP_BYTES);
-        content.resize(start + STEP_BYTES, 0);
+        make_room(&mut content, READ_STEP_BYTES);
+        content.resize(start + READ_STEP_BYTES, 0);
         let got = source.fill(&mut content[start..])?;
         content.truncate(start + got);
         share.hold(content.len() as u64)?;
-        if got < STEP_BYTES {
+        if got < READ_STEP_BYTES {
             return Ok(content);
         }
     }
 }
 
 /// Error: the profile has no such measure.
-pub(super) fn no_measure(wanted: &str, known: &str) -> ReadError {
+pub(super) fn no_measure_error(wanted: &str, known: &str) -> ReadError {
     ReadError::new(ReadErrorKind::NoHeap(format!("the profile has no measure \"{wanted}\"; there are: {known}")))
 }
 
@@ -210,9 +210,9 @@ pub(super) struct TextProfile<'a> {
     mapped_files: MappedFiles<'a>,
     name_of_address: FxHashMap<u64, NameId>,
     rate: u64,
-    is_alloc: bool,
+    reads_alloc: bool,
     has_alloc: bool,
-    size_types: bool,
+    types_are_sizes: bool,
     sample_count: u64,
     sum_of_samples: TextAmounts,
 }
@@ -229,12 +229,12 @@ impl<'a> TextProfile<'a> {
     ) -> Result<Self, ReadError> {
         let profile = &reading.options.profile;
         check_label(profile, &[SIZE_LABEL])?;
-        let is_alloc = match profile.measure.as_deref() {
+        let reads_alloc = match profile.measure.as_deref() {
             None | Some("inuse" | "inuse_space") => false,
             Some("alloc" | "alloc_space") => true,
-            Some(wanted) => return Err(no_measure(wanted, "inuse, alloc")),
+            Some(wanted) => return Err(no_measure_error(wanted, "inuse, alloc")),
         };
-        let size_types = profile.type_label.is_some();
+        let types_are_sizes = profile.type_label.is_some();
         let heap = StackHeap::new(reading);
         let mapped_files = MappedFiles::parse(mapped, first_line, codes.bad_mapping, reading);
         let nothing = StackAmount { bytes: 0, allocations: Some(0) };
@@ -245,9 +245,9 @@ impl<'a> TextProfile<'a> {
             mapped_files,
             name_of_address,
             rate,
-            is_alloc,
+            reads_alloc,
             has_alloc: false,
-            size_types,
+            types_are_sizes,
             sample_count: 0,
             sum_of_samples,
         })
@@ -284,9 +284,9 @@ impl<'a> TextProfile<'a> {
         self.sample_count += 1;
         self.sum_of_samples.add_amounts(amounts);
         self.has_alloc |= amounts.alloc != amounts.inuse && amounts.alloc.bytes > 0;
-        let amount = if self.is_alloc { amounts.alloc } else { amounts.inuse };
+        let amount = if self.reads_alloc { amounts.alloc } else { amounts.inuse };
         let size = amount.allocations.filter(|&count| count > 0).map_or(0, |count| amount.bytes / count);
-        let type_name = self.size_types.then(|| self.heap.names.intern(&format!("{size} {SIZE_LABEL}")));
+        let type_name = self.types_are_sizes.then(|| self.heap.names.intern(&format!("{size} {SIZE_LABEL}")));
         self.heap.add_stack(stack.iter().copied(), type_name, amount.scaled(self.rate))
     }
 
@@ -297,14 +297,14 @@ impl<'a> TextProfile<'a> {
         total: Option<&TextAmounts>,
         reading: &mut Reading,
     ) -> Result<AllocationDump, ReadError> {
-        if self.is_alloc && self.sample_count > 0 && self.sum_of_samples.alloc.bytes == 0 {
-            return Err(no_measure("alloc", "inuse"));
+        if self.reads_alloc && self.sample_count > 0 && self.sum_of_samples.alloc.bytes == 0 {
+            return Err(no_measure_error("alloc", "inuse"));
         }
         if let Some(total) = total.filter(|total| self.sum_of_samples != **total) {
             let text = || format!("{} bytes of {}", self.sum_of_samples.inuse.bytes, total.inuse.bytes);
             reading.diagnostics.add(self.codes.total_mismatch, 1, Position::Line(1), text);
         }
-        let measure = if self.is_alloc { "alloc" } else { "inuse" };
+        let measure = if self.reads_alloc { "alloc" } else { "inuse" };
         let mut description = format!("{measure} of inuse{}", if self.has_alloc { ", alloc" } else { "" });
         if self.rate > 1 {
             description += &format!("; estimated, one of {} bytes was sampled", self.rate);

@@ -131,22 +131,22 @@ pub(super) fn ends_lines_with_cr(start: &[u8]) -> bool {
 /// The types that one block of input mentions, numbered in order of first mention.
 #[derive(Debug)]
 pub(super) struct NumberedTypes {
-    small_ids: Vec<u32>,
-    large_ids: FxHashMap<u64, u32>,
+    numbers_by_small_id: Vec<u32>,
+    numbers_by_large_id: FxHashMap<u64, u32>,
     /// (raw type id, line of its first mention in the block).
     pub(super) mentioned: Vec<(u64, u64)>,
     /// The place at which the numbers of the current part of the block begin.
     part_start: usize,
 }
 
-const SMALL_IDS: usize = 4096;
+const SMALL_ID_LIMIT: usize = 4096;
 const UNSEEN_TYPE: u32 = u32::MAX;
 
 impl Default for NumberedTypes {
     fn default() -> Self {
         NumberedTypes {
-            small_ids: vec![UNSEEN_TYPE; SMALL_IDS],
-            large_ids: FxHashMap::default(),
+            numbers_by_small_id: vec![UNSEEN_TYPE; SMALL_ID_LIMIT],
+            numbers_by_large_id: FxHashMap::default(),
             mentioned: Vec::new(),
             part_start: 0,
         }
@@ -157,10 +157,10 @@ impl NumberedTypes {
     #[inline]
     pub(super) fn number(&mut self, raw_id: u64, line: u64) -> u32 {
         let next = self.mentioned.len() as u32;
-        let known = if raw_id < SMALL_IDS as u64 {
-            &mut self.small_ids[raw_id as usize]
+        let known = if raw_id < SMALL_ID_LIMIT as u64 {
+            &mut self.numbers_by_small_id[raw_id as usize]
         } else {
-            self.large_ids.entry(raw_id).or_insert(UNSEEN_TYPE)
+            self.numbers_by_large_id.entry(raw_id).or_insert(UNSEEN_TYPE)
         };
         if *known == UNSEEN_TYPE {
             *known = next;
@@ -172,18 +172,18 @@ impl NumberedTypes {
     /// Forgets which ids were seen, for a section with ids of its own; numbers go on.
     pub(super) fn begin_part(&mut self) {
         for &(raw_id, _) in &self.mentioned[self.part_start..] {
-            if raw_id < SMALL_IDS as u64 {
-                self.small_ids[raw_id as usize] = UNSEEN_TYPE;
+            if raw_id < SMALL_ID_LIMIT as u64 {
+                self.numbers_by_small_id[raw_id as usize] = UNSEEN_TYPE;
             }
         }
-        self.large_ids.clear();
+        self.numbers_by_large_id.clear();
         self.part_start = self.mentioned.len();
     }
 
     /// Bytes of memory it has, used or not.
     pub(super) fn memory_bytes(&self) -> usize {
         // An entry of the map, with its share of free places.
-        4 * self.small_ids.capacity() + 24 * self.large_ids.capacity() + 16 * self.mentioned.capacity()
+        4 * self.numbers_by_small_id.capacity() + 24 * self.numbers_by_large_id.capacity() + 16 * self.mentioned.capacity()
     }
 
     /// Forgets everything, keeping the memory.

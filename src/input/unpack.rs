@@ -1,5 +1,5 @@
 //! Undoing gzip and zstd. One interface: packed bytes go in, unpacked ones come out in order, whoever unpacks them; members
-//! and frames that follow one another are one stream. Members of gzip are unpacked on several threads (`members`).
+//! and frames that follow one another are one stream. Members of gzip are unpacked on several threads (`gzip_members`).
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::sync::atomic::Ordering;

@@ -34,9 +34,9 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
             out.extend_from_slice(line);
             if is_xna {
                 hide_user_names(&mut out[start..]);
-                xna_cf::is_record(line)
+                xna_cf::is_dump_line(line)
             } else {
-                ibm_classic::is_record(line)
+                ibm_classic::is_dump_line(line)
             }
         }),
         "gcdump" | "nettrace" => {

@@ -342,7 +342,7 @@ fn an_output_that_stalls_lets_the_jvm_go() {
 
 // .NET.
 
-const UNKNOWN_COMMAND: [u8; 4] = 0x8013_1385u32.to_le_bytes();
+const UNKNOWN_COMMAND_ERROR: [u8; 4] = 0x8013_1385u32.to_le_bytes();
 
 /// A runtime of version 9 whose session is served by a function.
 pub fn dotnet(session: impl Fn(UnixStream) + Send + Sync + 'static) -> UnixPeer {
@@ -350,13 +350,13 @@ pub fn dotnet(session: impl Fn(UnixStream) + Send + Sync + 'static) -> UnixPeer 
         let Some((set, command, _)) = ipc_request(&mut stream) else { return };
         let ok = |payload: &[u8]| ipc(0xFF, 0, payload);
         let answer = match (set, command) {
-            (4, 8) => ipc(0xFF, 0xFF, &UNKNOWN_COMMAND),
+            (4, 8) => ipc(0xFF, 0xFF, &UNKNOWN_COMMAND_ERROR),
             (4, 4) => {
                 let texts = ["app", "Linux", "x64", "App", "9.0.7"].map(ipc_text).concat();
                 ok(&[&[0; 24][..], &texts].concat())
             }
             (2, 1) => ok(&7u64.to_le_bytes()),
-            (2, 5) => ipc(0xFF, 0xFF, &UNKNOWN_COMMAND),
+            (2, 5) => ipc(0xFF, 0xFF, &UNKNOWN_COMMAND_ERROR),
             (2, 3) => {
                 // It may have gone.
                 let _ = stream.write_all(&ok(&7u64.to_le_bytes()));
@@ -387,7 +387,7 @@ fn answering(bytes: Vec<u8>) -> UnixPeer {
 
 #[test]
 fn a_dotnet_runtime_that_answers_wrong_is_refused() {
-    ask_dotnet(&answering(ipc(0xFF, 0xFF, &UNKNOWN_COMMAND)), &["refused-by-target"]);
+    ask_dotnet(&answering(ipc(0xFF, 0xFF, &UNKNOWN_COMMAND_ERROR)), &["refused-by-target"]);
     let ran = ask_dotnet(&answering(b"HTTP/1.1 400 Bad Request".to_vec()), &["protocol"]);
     assert!(ran.stderr.contains("first bytes 48 54 54 50"), "{}", ran.stderr);
     ask_dotnet(&answering(Vec::new()), &["protocol", "target-died"]);

@@ -205,7 +205,7 @@ fn add_retained(
     let topmost = groups.topmost(dump)?;
     rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
     if retained_by == RetainedBy::Exact {
-        dump.phase(Phase::RemovingTypes);
+        dump.phase(Phase::ComputingExactRetained);
         // Rows that are not shown are not computed, unless the order rests on them.
         let by_retained = options.order == Some(RETAINED);
         let shown = if by_retained { rows.len() } else { options.limits.shown_count(rows.len()) };

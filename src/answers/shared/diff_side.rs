@@ -345,7 +345,7 @@ pub(in crate::answers) fn retained_bytes_of_set(
     set: &NodeSet,
 ) -> Result<u64, AnswerError> {
     dump.check_exact_retained()?;
-    dump.phase(Phase::RemovingTypes);
+    dump.phase(Phase::ComputingExactRetained);
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };
     let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph), |_| {});
     let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(set.len() as u64))?;

@@ -64,7 +64,7 @@ impl<'d> Groups<'d> {
             _ => None,
         };
         let allocated = match scope.details().zip(by_allocation) {
-            Some((details, by)) => details.allocated_by(graph, by).map_err(unreadable_values)?,
+            Some((details, by)) => details.allocation_groups(graph, by).map_err(unreadable_values)?,
             None => None,
         };
         let missing = match by {

@@ -25,14 +25,14 @@ const RESPONSE_OK: u8 = 0;
 const RESPONSE_ERROR: u8 = 0xFF;
 
 /// A command that the runtime does not know: an older one may do.
-pub(super) const UNKNOWN_COMMAND: u32 = 0x8013_1385;
+pub(super) const UNKNOWN_COMMAND_ERROR: u32 = 0x8013_1385;
 
 /// Event pipe: StopTracing.
 const STOP_TRACING: (u8, u8) = (2, 1);
 
 /// Meaning of the runtime's numbers for errors.
 const ERROR_MEANINGS: [(u32, &str); 8] = [
-    (UNKNOWN_COMMAND, "unknown command"),
+    (UNKNOWN_COMMAND_ERROR, "unknown command"),
     (0x8013_1384, "bad encoding"),
     (0x8013_1386, "unknown magic"),
     (0x8013_1371, "the runtime is not up yet"),

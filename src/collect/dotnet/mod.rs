@@ -21,11 +21,11 @@ use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{DumpRequest, Dumped};
 use super::{CollectPlan, Collected};
 use crate::units::format_bytes;
-use ipc::{DiagnosticPort, IpcError, PortAddress, UNKNOWN_COMMAND, decode_text};
+use ipc::{DiagnosticPort, IpcError, PortAddress, UNKNOWN_COMMAND_ERROR, decode_text};
 use session::{SessionOptions, run_session};
 
 const MIB: u64 = 1 << 20;
-/// As other tools ask for; larger where the process is.
+/// As other tools ask for; larger where the process is, less where memory is short or the user says so.
 const MIN_BUFFER_BYTES: u64 = 256 * MIB;
 /// The pause for a GiB of memory in use: measured 0.1 to 0.76 s for 94 MB, 2.9 s for 501 MB.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(6);
@@ -80,7 +80,7 @@ fn version(port: &DiagnosticPort<'_>, limit: Duration) -> Result<Option<String>,
         match port.ask((4, command), &[], limit) {
             Ok(payload) if command != 0 => return Ok(version_in(&payload, texts_before, has_version)),
             Ok(_) => return Ok(None),
-            Err(IpcError::ErrorNumber(UNKNOWN_COMMAND)) => {}
+            Err(IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR)) => {}
             Err(error) => return Err(error.refusal(port.process.pid)),
         }
     }
@@ -141,14 +141,14 @@ pub(super) fn dump(
     request.announce(plan)?;
     let DumpRequest { file, observer, .. } = request;
     let watch = ProcessWatch::new(Some(process), options.timeout, observer);
-    let pump = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
+    let dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
     let session_options = SessionOptions {
         buffer_mib: buffer.div_ceil(MIB),
         includes_names: !options.no_names,
         rss_bytes: rss,
         expected_pause: pause,
     };
-    run_session(&port, &session_options, watch, pump, collected)
+    run_session(&port, &session_options, watch, dump_writer, collected)
 }
 
 /// Size that the buffer may grow to, and the risk that the process does not survive it.

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ipc::{AnswerWait, DiagnosticPort, IpcError, UNKNOWN_COMMAND, encode_text};
+use super::ipc::{AnswerWait, DiagnosticPort, IpcError, UNKNOWN_COMMAND_ERROR, encode_text};
 use crate::collect::background_writer::{BackgroundWriter, CHUNK_BYTES};
 use crate::collect::process_watch::{LONGEST_SILENCE, ProcessWatch, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
@@ -62,7 +62,7 @@ fn begin_session(
     let provider =
         [&HEAP_KEYWORDS.to_le_bytes()[..], &VERBOSE_LEVEL.to_le_bytes(), &encode_text(PROVIDER), &encode_text("")]
             .concat();
-    let mut last = IpcError::ErrorNumber(UNKNOWN_COMMAND);
+    let mut last = IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR);
     for (command, middle) in session_commands(options.includes_names) {
         let payload =
             [&buffer.to_le_bytes()[..], &NETTRACE_FORMAT.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider]
@@ -75,7 +75,7 @@ fn begin_session(
                 return Ok((stream, id.ok_or_else(foreign)?));
             }
             // Nothing has been done: an older command may do.
-            Err(IpcError::ErrorNumber(UNKNOWN_COMMAND)) => last = IpcError::ErrorNumber(UNKNOWN_COMMAND),
+            Err(IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR)) => last = IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR),
             Err(error) => return Err(error.refusal(pid)),
         }
     }
@@ -86,11 +86,11 @@ pub(super) fn run_session(
     port: &DiagnosticPort<'_>,
     options: &SessionOptions,
     mut watch: ProcessWatch<'_>,
-    pump: BackgroundWriter,
+    dump_writer: BackgroundWriter,
     collected: &mut Collected,
 ) -> Result<Dumped, Refusal> {
     // A session that has nothing to write is not dropped when its connection is.
-    let number = SessionId::default();
+    let number = PendingSessionId::default();
     let (address, shared) = (port.address.try_clone(), number.clone());
     let address = address.map_err(|error| Refusal::system("socket", error))?;
     let stop = AtExit::new(move || shared.wait().into_iter().for_each(|id| address.stop_session(id)));
@@ -105,7 +105,7 @@ pub(super) fn run_session(
         session_id: id,
         stream,
         watch,
-        pump,
+        dump_writer,
         follower,
         begun_at: begun,
         first_object_timeout: first,
@@ -115,9 +115,9 @@ pub(super) fn run_session(
     if copy.stop_request.is_some() || copy.follower.is_complete {
         stop.forget();
     }
-    let TraceCopy { follower, watch, pump, .. } = copy;
+    let TraceCopy { follower, watch, dump_writer, .. } = copy;
     let incomplete = check_collection(port, &follower, options, &watch)?.err();
-    let file = pump.finish()?;
+    let file = dump_writer.finish()?;
     let problems = [
         ("other-session", Severity::Note, follower.collection_count(), 1),
         ("dropped-events", Severity::Warning, follower.lost_events, 0),
@@ -168,9 +168,9 @@ fn check_collection(
 
 /// The number of a session, which comes when the collection is over: a run that is ended before waits for it.
 #[derive(Clone, Default)]
-struct SessionId(Arc<(Mutex<Option<Option<u64>>>, Condvar)>);
+struct PendingSessionId(Arc<(Mutex<Option<Option<u64>>>, Condvar)>);
 
-impl SessionId {
+impl PendingSessionId {
     fn set(&self, number: Option<u64>) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
         self.0.1.notify_all();
@@ -188,7 +188,7 @@ struct TraceCopy<'a, 'w> {
     session_id: u64,
     stream: UnixStream,
     watch: ProcessWatch<'w>,
-    pump: BackgroundWriter,
+    dump_writer: BackgroundWriter,
     follower: TraceFollower,
     begun_at: Instant,
     /// Longest time for the first object: version 3.1 answers before it collects.
@@ -213,7 +213,7 @@ impl TraceCopy<'_, '_> {
             }
             let bytes = &chunk[..read.unwrap_or(0)];
             if !bytes.is_empty() {
-                self.pump.write(bytes, &mut self.watch)?;
+                self.dump_writer.write(bytes, &mut self.watch)?;
                 let foreign = |_| Refusal::protocol(&self.port.name(), "NetTrace", bytes);
                 self.follower.feed(bytes).map_err(foreign)?;
             }

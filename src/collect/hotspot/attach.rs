@@ -328,11 +328,11 @@ pub(super) fn shared_folder(process: &Process, folder: Option<&Path>) -> Option<
         })
     };
     Some(folder)
-        .filter(|folder| folder.to_str().is_some_and(has_no_blanks_or_quotes) && folder.ancestors().all(may_enter))
+        .filter(|folder| folder.to_str().is_some_and(fits_in_attach_command) && folder.ancestors().all(may_enter))
 }
 
-/// Blanks and quotes would be taken apart.
-fn has_no_blanks_or_quotes(path: &str) -> bool {
+/// Blanks, commas and quotes would be taken apart, and a long path cut off.
+fn fits_in_attach_command(path: &str) -> bool {
     path.len() < 900 && !path.contains([' ', '"', '\'', '\t', '\n', ','])
 }
 

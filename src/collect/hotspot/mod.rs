@@ -93,10 +93,10 @@ pub(super) fn dump(
         let transfer = Transfer::begin(process, watch, stream, way, request)?;
         // From 22 on it stands still for its own file alone, which it copies into the FIFO when it has gone on.
         let has_gone_on = major.is_some_and(|major| major >= FIRST_VERSION_WITH_SEGMENTS);
-        let mut pump =
+        let mut dump_writer =
             BackgroundWriter::start(file, if has_gone_on { SMALL_WRITE_QUEUE_BYTES } else { LARGE_WRITE_QUEUE_BYTES })?;
-        let (answer, watch) = transfer.run(&mut pump)?;
-        file = pump.finish()?;
+        let (answer, watch) = transfer.run(&mut dump_writer)?;
+        file = dump_writer.finish()?;
         match answer {
             DumpAnswer::Created(pause) => {
                 collected.note_figures(&watch, Some(pause));

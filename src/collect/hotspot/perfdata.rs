@@ -24,17 +24,17 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const ENTRY_HEAD_BYTES: usize = 20;
 const MAX_NAME_BYTES: usize = 256;
 
-const JAVA_VERSION: &str = "java.property.java.version";
-const SPECIFICATION_VERSION: &str = "java.property.java.vm.specification.version";
+const JAVA_VERSION_COUNTER: &str = "java.property.java.version";
+const SPECIFICATION_VERSION_COUNTER: &str = "java.property.java.vm.specification.version";
 const COMMAND_COUNTER: &str = "sun.rt.javaCommand";
 const CAPABILITIES_COUNTER: &str = "sun.rt.jvmCapabilities";
 const FLAGS_COUNTER: &str = "java.rt.vmFlags";
 const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
 /// Ticks in a second, in which times are counted.
-const TICK_FREQUENCY: &str = "sun.os.hrt.frequency";
+const TICK_FREQUENCY_COUNTER: &str = "sun.os.hrt.frequency";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
 const TEXT_COUNTERS: [&str; 6] =
-    [JAVA_VERSION, SPECIFICATION_VERSION, COMMAND_COUNTER, CAPABILITIES_COUNTER, FLAGS_COUNTER, ARGUMENTS_COUNTER];
+    [JAVA_VERSION_COUNTER, SPECIFICATION_VERSION_COUNTER, COMMAND_COUNTER, CAPABILITIES_COUNTER, FLAGS_COUNTER, ARGUMENTS_COUNTER];
 
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
@@ -98,7 +98,7 @@ impl PerfData {
                         found.used_bytes.push(number);
                     } else if is_gc_time_counter(name) {
                         found.gc_ticks = Some(found.gc_ticks.unwrap_or(0).saturating_add(number.max(0)));
-                    } else if name == TICK_FREQUENCY.as_bytes() {
+                    } else if name == TICK_FREQUENCY_COUNTER.as_bytes() {
                         found.ticks_per_second = number;
                     }
                 }
@@ -121,12 +121,12 @@ impl PerfData {
 
     /// `17.0.15`.
     pub(crate) fn version(&self) -> Option<&str> {
-        self.text(JAVA_VERSION)
+        self.text(JAVA_VERSION_COUNTER)
     }
 
     /// 8, 11, 17.
     pub(crate) fn java_version(&self) -> Option<u32> {
-        let text = self.text(SPECIFICATION_VERSION)?;
+        let text = self.text(SPECIFICATION_VERSION_COUNTER)?;
         text.strip_prefix("1.").unwrap_or(text).parse().ok()
     }
 

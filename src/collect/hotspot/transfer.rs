@@ -120,7 +120,7 @@ impl<'a> Transfer<'a> {
         remove_all_leftovers(process, options.output_folder);
         let folder = folder_for(process, channel, &options)?;
         let fifo = match channel {
-            DumpChannel::Fifo => Some(folder.fifo(process)?),
+            DumpChannel::Fifo => Some(folder.make_fifo(process)?),
             DumpChannel::File => {
                 folder.let_process_write(process)?;
                 None
@@ -146,11 +146,11 @@ impl<'a> Transfer<'a> {
     }
 
     /// Makes the request and copies what comes.
-    pub(super) fn run(mut self, pump: &mut BackgroundWriter) -> Result<(DumpAnswer, ProcessWatch<'a>), Refusal> {
+    pub(super) fn run(mut self, dump_writer: &mut BackgroundWriter) -> Result<(DumpAnswer, ProcessWatch<'a>), Refusal> {
         let asked = Instant::now();
         self.send_request()?;
         let keeps_folder = self.channel == DumpChannel::File || self.options.has_segments();
-        let mut count = self.copy_from_fifo(keeps_folder, pump)?;
+        let mut count = self.copy_from_fifo(keeps_folder, dump_writer)?;
         let took = asked.elapsed();
         let copied = match self.options.java_version {
             Some(major) if major >= FIRST_VERSION_WITH_SEGMENTS && self.channel == DumpChannel::Fifo => {
@@ -168,7 +168,7 @@ impl<'a> Transfer<'a> {
                 DumpReport::WithSize { bytes, .. } => Some(bytes),
                 DumpReport::WithoutSize => None,
             };
-            count = self.copy_file(most, pump)?;
+            count = self.copy_file(most, dump_writer)?;
         }
         let (said, pause) = match created {
             DumpReport::WithSize { bytes, pause } => (bytes, pause.saturating_sub(copied)),
@@ -212,7 +212,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// Copies what comes through the FIFO until the reply has come. Gives the number of bytes.
-    fn copy_from_fifo(&mut self, keeps_folder: bool, pump: &mut BackgroundWriter) -> Result<u64, Refusal> {
+    fn copy_from_fifo(&mut self, keeps_folder: bool, dump_writer: &mut BackgroundWriter) -> Result<u64, Refusal> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let (mut count, mut is_answered) = (0u64, false);
         let tick = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.as_nanos() as i64 };
@@ -245,7 +245,7 @@ impl<'a> Transfer<'a> {
                 }
                 count += read as u64;
                 self.hprof_check.feed(&chunk[..read]);
-                pump.write(&chunk[..read], &mut self.watch)?;
+                dump_writer.write(&chunk[..read], &mut self.watch)?;
                 self.arrivals.waiting_since = Instant::now();
                 progressed = true;
                 if count % (4 << 20) < read as u64 {
@@ -286,7 +286,7 @@ impl<'a> Transfer<'a> {
 
     /// Copies the file that the JVM has written: `most` bytes, where it says how many, and one more: that would say that it is
     /// not the file of which the reply speaks.
-    fn copy_file(&mut self, most: Option<u64>, pump: &mut BackgroundWriter) -> Result<u64, Refusal> {
+    fn copy_file(&mut self, most: Option<u64>, dump_writer: &mut BackgroundWriter) -> Result<u64, Refusal> {
         let Some(folder) = self.folder.take() else { return Ok(0) };
         let file = folder.open_file().map(File::from).map_err(|error| self.system_refusal("its file", error))?;
         let facts = file.metadata().map_err(|error| self.system_refusal("its file", error))?;
@@ -305,7 +305,7 @@ impl<'a> Transfer<'a> {
             }
             count += read as u64;
             self.hprof_check.feed(&chunk[..read]);
-            pump.write(&chunk[..read], &mut self.watch)?;
+            dump_writer.write(&chunk[..read], &mut self.watch)?;
         }
         folder.remove();
         Ok(count)

@@ -226,9 +226,9 @@ pub(super) fn dump(
     }
     let DumpRequest { file, observer, .. } = request;
     let watch = ProcessWatch::new(watched, options.timeout, observer);
-    let pump = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
+    let dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
     let (snapshot_check, surrogate_joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
-    let dumped = SnapshotTransfer { socket, watch, pump, snapshot_check, surrogate_joiner, is_profiler_enabled: false }
+    let dumped = SnapshotTransfer { socket, watch, dump_writer, snapshot_check, surrogate_joiner, is_profiler_enabled: false }
         .run(collected)?;
     if let Some(opened) = opened {
         opened.close();
@@ -316,7 +316,7 @@ fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
 struct SnapshotTransfer<'w> {
     socket: WebSocket,
     watch: ProcessWatch<'w>,
-    pump: BackgroundWriter,
+    dump_writer: BackgroundWriter,
     snapshot_check: SnapshotCheck,
     surrogate_joiner: SurrogateJoiner,
     /// Has the first request been answered?
@@ -345,7 +345,7 @@ impl SnapshotTransfer<'_> {
                     progressed = false;
                     if !self.is_profiler_enabled {
                         // That needs no pause.
-                        self.watch.check_answer(asked)?;
+                        self.watch.check_answer_time(asked)?;
                     }
                 }
                 Received::Closed => return Err(self.closed_refusal()),
@@ -356,12 +356,12 @@ impl SnapshotTransfer<'_> {
         self.disable_profiler();
         let rest = std::mem::take(&mut self.surrogate_joiner).finish();
         self.write(&rest)?;
-        let Some(objects) = self.snapshot_check.objects() else {
+        let Some(object_count_if_whole) = self.snapshot_check.object_count_if_whole() else {
             let text = "the snapshot is not whole: its end or its counts do not fit";
             return Err(Refusal::new(RefusalCode::Incomplete, text));
         };
         self.socket.close();
-        let file = self.pump.finish()?;
+        let file = self.dump_writer.finish()?;
         collected.objects = Some(objects);
         collected.note_figures(&self.watch, Some(pause));
         Ok((file, None))
@@ -400,7 +400,7 @@ impl SnapshotTransfer<'_> {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.snapshot_check.feed(bytes);
-        self.pump.write(bytes, &mut self.watch)
+        self.dump_writer.write(bytes, &mut self.watch)
     }
 
     fn closed_refusal(&self) -> Refusal {

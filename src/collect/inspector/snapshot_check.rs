@@ -119,7 +119,7 @@ impl SnapshotCheck {
         }
     }
 
-    pub(super) fn objects(&self) -> Option<u64> {
+    pub(super) fn object_count_if_whole(&self) -> Option<u64> {
         let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last_byte == b'}';
         let head: SnapshotHead = serde_json::from_slice(&self.head).ok()?;
         let numbers = |count: u64, fields: &[serde::de::IgnoredAny]| count.checked_mul(fields.len() as u64);
@@ -141,7 +141,7 @@ mod tests {
     fn objects(text: &str, size: usize) -> Option<u64> {
         let mut check = SnapshotCheck::default();
         text.as_bytes().chunks(size).for_each(|chunk| check.feed(chunk));
-        check.objects()
+        check.object_count_if_whole()
     }
 
     #[test]

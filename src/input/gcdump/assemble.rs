@@ -183,7 +183,7 @@ impl<'a> Assembler<'a> {
         self.deliver(&mut batch)
     }
 
-    /// Takes objects that came before out of the totals, as the graph's builder does. Memory for every object, which
+    /// Takes objects that came before out of the totals, and reports them, as the graph's builder does. Memory for each, which
     /// the file takes anyway.
     pub(super) fn uncount_repeats(&mut self) {
         let (graph, codes) = (&self.dump.graph, &GraphCodes::DEFAULT);

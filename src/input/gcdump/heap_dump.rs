@@ -76,9 +76,9 @@ impl<'a> HeapDump<'a> {
             FoundObject::Begun(..) => self.read_segments(objects, after)?.0,
             _ => after,
         };
-        *rest = self.private_text(objects, rest)?;
+        *rest = self.note_private_text(objects, rest)?;
         (*rest, self.ticks) = le_i64(*rest)?;
-        *rest = self.private_text(objects, rest)?;
+        *rest = self.note_private_text(objects, rest)?;
         (*rest, self.process_name) = text(rest)?;
         (*rest, self.process_id) = le_i32(*rest)?;
         (*rest, _) = le_i64(*rest)?;
@@ -93,7 +93,7 @@ impl<'a> HeapDump<'a> {
             match value {
                 TaggedValue::End => return Ok(()),
                 TaggedValue::Text(tool) => self.tool = tool,
-                TaggedValue::SkippableRegion => {
+                TaggedValue::ObjectFollows => {
                     let (after, found) = objects.object(rest)?;
                     *rest = if matches!(found, FoundObject::Begun(..)) {
                         self.read_interop_counts(after)?.0
@@ -107,7 +107,7 @@ impl<'a> HeapDump<'a> {
     }
 
     /// A text that no answer needs. Its characters, which may take several bytes each, are noted.
-    fn private_text(&mut self, objects: &ObjectReader<'a>, input: &'a [u8]) -> Result<&'a [u8], nom::Err<()>> {
+    fn note_private_text(&mut self, objects: &ObjectReader<'a>, input: &'a [u8]) -> Result<&'a [u8], nom::Err<()>> {
         let (rest, _) = text(input)?;
         self.private_ranges.push(objects.offset(input) + 4..objects.offset(rest));
         Ok(rest)

@@ -250,7 +250,7 @@ pub(super) fn skip_to_end_tag(input: &[u8]) -> Parsed<'_, ()> {
         (rest, value) = tagged_value(rest)?;
         match value {
             TaggedValue::End => return Ok((rest, ())),
-            TaggedValue::SkippableRegion => return Err(nom::Err::Error(())),
+            TaggedValue::ObjectFollows => return Err(nom::Err::Error(())),
             _ => {}
         }
     }

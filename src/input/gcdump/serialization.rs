@@ -24,7 +24,7 @@ pub(super) struct TypeHead {
     pub(super) min_reader: i32,
 }
 
-/// Begun objects and types of a file, by offset.
+/// Reads objects of a file; remembers their types by offset.
 pub(super) struct ObjectReader<'a> {
     file: &'a [u8],
     types: FxHashMap<usize, TypeHead>,
@@ -47,7 +47,7 @@ pub(super) enum TaggedValue {
     Byte(u8),
     Text(Option<String>),
     /// An object follows.
-    SkippableRegion,
+    ObjectFollows,
     /// Another kind, skipped.
     Other,
 }
@@ -117,7 +117,7 @@ pub(super) fn tagged_value(input: &[u8]) -> Parsed<'_, TaggedValue> {
         9 => take(2usize)(rest).map(|(rest, _): (_, &[u8])| (rest, TaggedValue::Other)),
         10 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::Other)),
         11 => le_i64(rest).map(|(rest, _)| (rest, TaggedValue::Other)),
-        12 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::SkippableRegion)),
+        12 => le_i32(rest).map(|(rest, _)| (rest, TaggedValue::ObjectFollows)),
         13 => text(rest).map(|(rest, value)| (rest, TaggedValue::Text(value))),
         14 => {
             let (rest, size) = le_u32(rest)?;

@@ -31,7 +31,7 @@ const CODES: TextCodes =
     TextCodes { bad_address: &BAD_ADDRESS, bad_mapping: &BAD_MAPPING, total_mismatch: &TOTAL_MISMATCH };
 const START: &[u8] = b"heap profile:";
 /// Begins what Go writes behind the samples.
-const END_OF_GO: &[u8] = b"# runtime.MemStats";
+const GO_SAMPLES_END: &[u8] = b"# runtime.MemStats";
 
 impl Reader for Gperftools {
     fn format(&self) -> Format {
@@ -52,7 +52,7 @@ impl Reader for Gperftools {
             return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(text.into()) });
         };
         let (samples, mapped) = split_at_mapped_files(&text);
-        let is_whole = mapped.is_some() || memchr::memmem::find(samples, END_OF_GO).is_some();
+        let is_whole = mapped.is_some() || memchr::memmem::find(samples, GO_SAMPLES_END).is_some();
         if !is_whole || !text.ends_with(b"\n") {
             reading.diagnostics.add(&TRUNCATED, 1, extent.end, String::new);
         }

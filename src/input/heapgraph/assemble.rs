@@ -160,7 +160,7 @@ impl<'r> Assembler<'r> {
         let lines = self.lines;
         for at in from.others..to.others {
             let (record, line) = &mut block.other_lines[at];
-            self.take_other(std::mem::take(record), lines + *line)?;
+            self.take_non_object_line(std::mem::take(record), lines + *line)?;
         }
         if from.objects == to.objects && from.roots == to.roots {
             return Ok(());
@@ -271,7 +271,7 @@ impl<'r> Assembler<'r> {
         self.reading.diagnostics.add(code, 1, Position::Line(line), text);
     }
 
-    fn take_other(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
+    fn take_non_object_line(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
         if let Some(version) = record.heapgraph {
             self.take_header(version, record, line);
         } else if record.thread.is_some() {

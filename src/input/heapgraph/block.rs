@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use super::problem_codes::*;
 use super::record::{NonObjectLine, ObjectLine, TypeKey};
 use crate::graph::ClearableKind;
-use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::blocks::{ParsedBlockContent, BlockPlace};
 use crate::input::diagnostics::excerpt;
 use crate::input::json_lines::{
     Field, JsonFields, LineCodes, MalformedLine, RawValue, array_elements, ids, parse_lines, unescaped,
@@ -130,7 +130,7 @@ impl<S: RecordSink> Block<S> {
     }
 }
 
-impl<S: RecordSink> Batch for Block<S> {
+impl<S: RecordSink> ParsedBlockContent for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + 2 * self.types.capacity() * size_of::<(TypeKey, u64)>()
@@ -168,7 +168,7 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
         }
         take_object(&object, is_strict, block)
     } else {
-        take_other(line, block)
+        take_non_object_line(line, block)
     };
     block.records += 1;
     if let Err(wrong) = wrong {
@@ -306,7 +306,7 @@ fn type_key(value: RawValue<'_>) -> Option<TypeKey> {
 }
 
 /// Error: the key for which the record is skipped, where it is one.
-fn take_other<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<Field<'l>>> {
+fn take_non_object_line<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<Field<'l>>> {
     let mut other = NonObjectLine::of_line(line)?;
     if other.is_mixed() {
         block.diagnostics.add_on_line(&MIXED_RECORD, block.lines, line);

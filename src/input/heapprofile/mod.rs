@@ -14,7 +14,7 @@ mod tree_text;
 use rustc_hash::FxHashMap;
 
 use super::json_lines::{JsonFields, RawValue};
-use super::stack_profile::{StackAmount, StackHeap, UNKNOWN_FILE, UNKNOWN_MODULE, check_label, no_measure, read_whole};
+use super::stack_profile::{StackAmount, StackHeap, UNKNOWN_FILE, UNKNOWN_MODULE, check_label, no_measure_error, read_whole};
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
     Reader, Reading, Runtime, Source,
@@ -49,7 +49,7 @@ impl Reader for Heapprofile {
         let profile = &reading.options.profile;
         check_label(profile, &[])?;
         if let Some(wanted) = profile.measure.as_deref().filter(|wanted| !["inuse", "inuse_space"].contains(wanted)) {
-            return Err(no_measure(wanted, "inuse"));
+            return Err(no_measure_error(wanted, "inuse"));
         }
         let mut share = reading.budget.for_content();
         let text = read_whole(&mut source, &mut share)?;

@@ -123,8 +123,8 @@ impl Reader for Hprof {
         reading.info.sizes = Some(sizes.describe());
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let repeats = &assembler.records.repeats;
-        let first = Position::Byte(repeats.first_position);
-        reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.objects, first, String::new);
+        let first = Position::Byte(repeats.first_repeat_position);
+        reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.repeat_count, first, String::new);
         let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.type_origin(slot)).collect();
         let (sections, names) = std::mem::take(&mut assembler.records.builder).into_names();
         let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128)>::new();

@@ -125,7 +125,7 @@ impl<'r> Assembler<'r> {
                 if class_first {
                     reading.info.records.push(("class_words".into(), findings.dropped_first_references));
                 }
-                records.check_totals(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
+                records.report_total_differences(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
             });
         ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) }
     }
@@ -133,7 +133,7 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
-        self.records.check_totals(0, self.reading);
+        self.records.report_total_differences(0, self.reading);
         let (sections, names) = self.builder.into_names();
         ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
@@ -167,7 +167,7 @@ impl RecordTotals {
 
     /// The dump's own totals against what was read. Of records that were dropped as repeated only the number is known,
     /// so a difference of no more than that many is none.
-    fn check_totals(&self, dropped: u64, reading: &mut Reading) {
+    fn report_total_differences(&self, dropped: u64, reading: &mut Reading) {
         let (counts, objects) = (self.counts, self.objects());
         let mut differences = Vec::new();
         let mut compare = |what: &str, line: u64, said: u64, found: &[u64]| {

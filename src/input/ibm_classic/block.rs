@@ -10,7 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::problem_codes::*;
 use super::record::{self, Breakdown, RecordWord, TrailerTotals};
-use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::blocks::{ParsedBlockContent, BlockPlace};
 use crate::input::java_types::is_array;
 use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;
@@ -62,12 +62,12 @@ impl TypeNames {
         if self.list.get(cached as usize).is_some_and(|known| **known == *name) {
             return cached;
         }
-        let number = self.look_up(name);
+        let number = self.find_or_add(name);
         self.cache[slot] = number;
         number
     }
 
-    fn look_up(&mut self, name: &[u8]) -> u32 {
+    fn find_or_add(&mut self, name: &[u8]) -> u32 {
         let mut hasher = FxBuildHasher.build_hasher();
         hasher.write(name);
         let candidates = self.numbers_by_hash.entry(hasher.finish()).or_default();
@@ -89,7 +89,7 @@ impl TypeNames {
     }
 }
 
-impl<S: RecordSink> Batch for Block<S> {
+impl<S: RecordSink> ParsedBlockContent for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + self.names.memory_bytes()
@@ -166,7 +166,7 @@ enum ReferenceOwner {
     PreviousBlock,
     Object,
     Class,
-    /// A record that could not be read.
+    /// Nobody: no record has begun, or the last one could not be read.
     NoOpenRecord,
 }
 

@@ -76,7 +76,7 @@ impl Reader for IbmClassic {
 
 /// Returns true for a line of records alone: the version, the trailer, and addresses, each perhaps with a size and a name of
 /// up to three words.
-pub(crate) fn is_record(line: &[u8]) -> bool {
+pub(crate) fn is_dump_line(line: &[u8]) -> bool {
     let mut rest = text::trim(line);
     if [&b"// Breakdown"[..], b"// EOF:", b"PrimitiveArrays:"].iter().any(|start| rest.starts_with(start)) {
         return rest

@@ -130,7 +130,7 @@ impl<'r> Assembler<'r> {
         self.java_core = Some(core);
     }
 
-    pub(super) fn begin(&mut self, layout: &PhdHeader) {
+    pub(super) fn take_header(&mut self, layout: &PhdHeader) {
         self.builder.id_style = IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 });
         self.reading.info.version = Some(format!("{}, {} bits", layout.version, 8 * layout.word_bytes));
         self.reading.info.producer.clone_from(&layout.producer);
@@ -175,7 +175,7 @@ impl<'r> Assembler<'r> {
         self.arrays += u64::from(is_array);
         self.references += records.references.len() as u64;
         if !self.builds_graph {
-            self.count_object(slot, kind, number, records);
+            self.add_array_bytes(slot, kind, number, records);
             // Classes stand apart from the objects among which they lie.
             if kind != SlotKind::Class {
                 self.repeats.add(records.address, at);
@@ -232,7 +232,7 @@ impl<'r> Assembler<'r> {
         slot
     }
 
-    fn count_object(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
+    fn add_array_bytes(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
         let count = &mut self.slot_counts[slot as usize];
         for (sum, form) in count.bytes_by_form.iter_mut().zip(ArrayForm::ALL_64_BIT) {
             let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Bits32 };

@@ -64,7 +64,7 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let types = assembler.totals();
-        let (objects, first) = (assembler.repeats.objects, assembler.repeats.first_position);
+        let (repeat_count, first) = (assembler.repeats.repeat_count, assembler.repeats.first_repeat_position);
         assembler.add_problem(&POSSIBLE_REPEAT, objects, first);
         Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION_NAME.into()] })
     }
@@ -91,7 +91,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
         return Err(refused(format!("a PHD heap dump of version {version}; heapdump reads versions 4 to 6")));
     }
     let layout = PhdHeader::parse(&mut stream, version).map_err(in_header)?;
-    assembler.begin(&layout);
+    assembler.take_header(&layout);
     let mut records = RecordReader::new(layout);
     loop {
         let at = stream.position();

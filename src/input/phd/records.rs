@@ -59,7 +59,7 @@ impl RecordReader {
             }
             0x40..=0x7F => {
                 self.read_gap(stream, tag >> 2 & 1)?;
-                let class = self.cached_class(stream)?;
+                let class = self.read_and_cache_class(stream)?;
                 self.skip_short_hash(stream)?;
                 self.take_references(stream, u32::from(tag >> 3 & 7), tag & 3)?;
                 Ok(PhdRecord::Object(class))
@@ -75,7 +75,7 @@ impl RecordReader {
             4 => {
                 let flags = stream.u8()?;
                 self.read_gap(stream, flags >> 6)?;
-                let class = self.cached_class(stream)?;
+                let class = self.read_and_cache_class(stream)?;
                 self.skip_long_hash(stream, flags & 2 != 0)?;
                 let count = stream.count()?;
                 self.take_references(stream, count, flags >> 4 & 3)?;
@@ -135,7 +135,7 @@ impl RecordReader {
         Ok(())
     }
 
-    fn cached_class(&mut self, stream: &mut Stream) -> Result<u64, StopReason> {
+    fn read_and_cache_class(&mut self, stream: &mut Stream) -> Result<u64, StopReason> {
         let class = stream.word(self.layout.word_bytes)?;
         self.cached_classes[self.next_cached_class] = class;
         self.next_cached_class = (self.next_cached_class + 1) % self.cached_classes.len();

@@ -27,7 +27,7 @@ pub(super) struct Stream {
     source: Source,
     window: Vec<u8>,
     window_offset: usize,
-    len: usize,
+    filled_bytes: usize,
     offset: u64,
     _share: MemoryShare,
 }
@@ -36,7 +36,7 @@ impl Stream {
     pub(super) fn new(source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
         let mut share = budget.for_buffer();
         share.hold(WINDOW_BYTES as u64)?;
-        Ok(Stream { source, window: vec![0; WINDOW_BYTES], window_offset: 0, len: 0, offset: 0, _share: share })
+        Ok(Stream { source, window: vec![0; WINDOW_BYTES], window_offset: 0, filled_bytes: 0, offset: 0, _share: share })
     }
 
     /// Bytes that were taken so far.
@@ -50,15 +50,15 @@ impl Stream {
 
     /// The next bytes, at most eight.
     fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
-        if self.len - self.window_offset < N {
-            self.window.copy_within(self.window_offset..self.len, 0);
+        if self.filled_bytes - self.window_offset < N {
+            self.window.copy_within(self.window_offset..self.filled_bytes, 0);
             self.offset += self.window_offset as u64;
-            self.len -= self.window_offset;
+            self.filled_bytes -= self.window_offset;
             self.window_offset = 0;
-            self.len +=
-                self.source.fill(&mut self.window[self.len..]).map_err(|error| StopReason::ReadError(error.into()))?;
+            self.filled_bytes +=
+                self.source.fill(&mut self.window[self.filled_bytes..]).map_err(|error| StopReason::ReadError(error.into()))?;
         }
-        match self.window[self.window_offset..self.len].first_chunk::<N>() {
+        match self.window[self.window_offset..self.filled_bytes].first_chunk::<N>() {
             Some(&bytes) => {
                 self.window_offset += N;
                 Ok(bytes)

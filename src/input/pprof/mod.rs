@@ -11,7 +11,7 @@ mod wire;
 
 use rustc_hash::FxHashMap;
 
-use super::stack_profile::{FRAMES_PER_MEMORY_CHECK, NODE_BYTES, no_measure, read_whole};
+use super::stack_profile::{FRAMES_PER_MEMORY_CHECK, NODE_BYTES, no_measure_error, read_whole};
 use super::{
     Diagnostics, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProfileOptions, ReadError,
     ReadErrorKind, ReadExtent, Reader, Reading, Runtime, Source,
@@ -22,7 +22,7 @@ use crate::allocations::{
 };
 use crate::graph::MemoryShare;
 use problem_codes::*;
-use profile::{LocationFrames, Locations, Profile, note, parse_sample};
+use profile::{LocationFrames, Locations, Profile, add_problem, parse_sample};
 use wire::{MalformedField, MessageFields, Value};
 
 pub(super) struct Pprof;
@@ -133,12 +133,12 @@ struct SampleMeasure {
     /// `inuse`, `alloc`, or what stands for both in other profiles.
     name: String,
     /// Places of bytes and of objects among a sample's values.
-    bytes: usize,
-    objects: Option<usize>,
+    bytes_place: usize,
+    objects_place: Option<usize>,
     /// Which of the profile's kinds it is, and how samples were taken.
     description: String,
     /// Values of each sample.
-    kinds: usize,
+    value_count: usize,
 }
 
 impl SampleMeasure {
@@ -147,7 +147,7 @@ impl SampleMeasure {
         let mut text = |number| String::from_utf8_lossy(profile.text(number, reading)).into_owned();
         let kinds: Vec<(String, String)> =
             profile.sample_types.iter().map(|&(name, unit)| (text(name), text(unit))).collect();
-        let default = text(profile.default_sample_type).replace("objects", "space");
+        let default = text(profile.default_sample_type_text).replace("objects", "space");
         let all = kinds.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         let in_bytes: Vec<usize> = (0..kinds.len()).filter(|&at| kinds[at].1 == "bytes").collect();
         let short = |at: usize| kinds[at].0.strip_suffix("_space").unwrap_or(&kinds[at].0);
@@ -161,7 +161,7 @@ impl SampleMeasure {
         let bytes = match &reading.options.profile.measure {
             Some(wanted) => find(wanted).ok_or_else(|| {
                 let known = in_bytes.iter().map(|&at| short(at)).collect::<Vec<_>>().join(", ");
-                no_measure(wanted, &known)
+                no_measure_error(wanted, &known)
             })?,
             None => find(&default).or_else(|| find("inuse")).unwrap_or(last),
         };
@@ -171,7 +171,7 @@ impl SampleMeasure {
         if profile.period > 1 {
             description += &format!("; estimated, one of {} bytes was sampled", profile.period);
         }
-        Ok(SampleMeasure { name: short(bytes).to_string(), bytes, objects, description, kinds: kinds.len() })
+        Ok(SampleMeasure { name: short(bytes_place).to_string(), bytes_place, objects_place, description, value_count: value_count.len() })
     }
 }
 
@@ -183,11 +183,11 @@ struct HeapMaker<'a> {
     /// The node of a location, by its id, below a node.
     nodes: FxHashMap<(u32, u64), u32>,
     /// Nodes that were asked for, at least as many as there are.
-    frames: u64,
+    requested_node_count: u64,
     share: MemoryShare,
     stack: Vec<u64>,
     values: Vec<u64>,
-    no_frame: NameId,
+    no_stack: NameId,
     /// The type of samples without the label that types are the values of.
     no_label: Option<NameId>,
     /// Frames of one name that follow one another are one: files and modules.
@@ -201,11 +201,11 @@ impl<'a> HeapMaker<'a> {
             builder: HeapBuilder::new(names.intern("")),
             locations,
             nodes: FxHashMap::default(),
-            frames: 0,
+            requested_node_count: 0,
             share: reading.budget.for_content(),
             stack: Vec::new(),
             values: Vec::new(),
-            no_frame: names.intern("(no stack)"),
+            no_stack: names.intern("(no stack)"),
             no_label: type_label.as_ref().map(|key| names.intern(&format!("(no {key})"))),
             merges_repeats: matches!(frame_names, FrameNames::File | FrameNames::Module),
             names,
@@ -222,7 +222,7 @@ impl<'a> HeapMaker<'a> {
     ) -> Result<(), ReadError> {
         let read = parse_sample(message, &mut self.stack, &mut self.values);
         if read.is_err() || self.values.len() != measure.kinds {
-            note(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
+            add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
         }
         let signed = |at: usize| u64::try_from(self.values[at].cast_signed());
@@ -245,20 +245,20 @@ impl<'a> HeapMaker<'a> {
     /// The node of the stack at hand, and the function that allocated. Frames that are to be left out are, with all that
     /// they called; not where nothing else called them.
     fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, NameId), ReadError> {
-        let (mut node, mut last) = (0, self.no_frame);
+        let (mut node, mut last) = (0, self.no_stack);
         for &id in self.stack.iter().rev() {
             let unknown;
             let (frames, first_dropped) = match self.locations.place(id).map(|place| self.locations.frames(place)) {
                 Some(LocationFrames { names, first_dropped }) => (&**names, *first_dropped),
                 None => {
-                    note(reading, &UNKNOWN_LOCATION, offset);
+                    add_problem(reading, &UNKNOWN_LOCATION, offset);
                     unknown = [self.names.intern(&format!("location {id}"))];
                     (&unknown[..], None)
                 }
             };
             let first_dropped = first_dropped.filter(|&first| node > 0 || first > 0);
             let kept = first_dropped.map_or(frames, |first| &frames[..first]);
-            let (builder, made, merges_repeats) = (&mut self.builder, &mut self.frames, self.merges_repeats);
+            let (builder, made, merges_repeats) = (&mut self.builder, &mut self.requested_node_count, self.merges_repeats);
             let before = *made;
             node = *self.nodes.entry((node, id)).or_insert_with(|| {
                 *made += kept.len().max(1) as u64;

@@ -33,11 +33,11 @@ pub(super) struct Profile<'a> {
     mappings: Vec<(u64, u64)>,
     locations: Vec<(usize, &'a [u8])>,
     pub(super) samples: u64,
-    drop_frames: u64,
-    keep_frames: u64,
+    drop_frames_text: u64,
+    keep_frames_text: u64,
     pub(super) time_ns: u64,
     pub(super) period: u64,
-    pub(super) default_sample_type: u64,
+    pub(super) default_sample_type_text: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -83,28 +83,28 @@ impl<'a> Profile<'a> {
             let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
             let mut read = Ok(());
             match (number, value) {
-                (1, _) => read = pair(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit))),
+                (1, _) => read = numbers_of_fields(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit))),
                 (2, _) => profile.samples += 1,
-                (3, _) => read = pair(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
+                (3, _) => read = numbers_of_fields(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
                 (4, _) => profile.locations.push((offset - part.len(), part)),
                 (5, _) => {
                     read = profile.take_function(part).map(|is_new| {
                         if !is_new {
-                            note(reading, &REPEATED_ID, offset);
+                            add_problem(reading, &REPEATED_ID, offset);
                         }
                     });
                 }
                 (6, _) => profile.texts.push(part),
-                (7, Value::Number(text)) => profile.drop_frames = text,
-                (8, Value::Number(text)) => profile.keep_frames = text,
+                (7, Value::Number(text)) => profile.drop_frames_text = text,
+                (8, Value::Number(text)) => profile.keep_frames_text = text,
                 (9, Value::Number(time)) => profile.time_ns = time,
                 (12, Value::Number(period)) => profile.period = period,
                 (13, value) => read = push_numbers(value, &mut profile.comments),
-                (14, Value::Number(text)) => profile.default_sample_type = text,
+                (14, Value::Number(text)) => profile.default_sample_type_text = text,
                 _ => {}
             }
             if read.is_err() {
-                note(reading, &BAD_MESSAGE, offset);
+                add_problem(reading, &BAD_MESSAGE, offset);
             }
         }
         // Nobody asks for comments; that they are there shows that the profile is whole.
@@ -120,7 +120,7 @@ impl<'a> Profile<'a> {
 
     /// Returns false for an id that is known.
     fn take_function(&mut self, message: &[u8]) -> Result<bool, MalformedField> {
-        let [id, name, system_name, file] = pair(message, [1, 2, 3, 4])?;
+        let [id, name, system_name, file] = numbers_of_fields(message, [1, 2, 3, 4])?;
         let function = Function { name: if name == 0 { system_name } else { name }, file };
         let next = self.functions.len();
         self.functions.entry(id).or_insert(function);
@@ -131,7 +131,7 @@ impl<'a> Profile<'a> {
     pub(super) fn text(&self, number: u64, reading: &mut Reading) -> &'a [u8] {
         let text = usize::try_from(number).ok().and_then(|number| self.texts.get(number));
         if text.is_none() {
-            note(reading, &TRUNCATED, self.bytes);
+            add_problem(reading, &TRUNCATED, self.bytes);
         }
         text.copied().unwrap_or_default()
     }
@@ -173,13 +173,13 @@ impl<'a> Profile<'a> {
         let mut files: FxHashMap<u64, u64> = FxHashMap::default();
         for &(id, file) in &self.mappings {
             if *files.entry(id).or_insert(file) != file {
-                note(reading, &REPEATED_ID, 0);
+                add_problem(reading, &REPEATED_ID, 0);
             }
         }
         let mut locations = Locations::default();
         for &(offset, message) in &self.locations {
             let Ok(Location { id, mapping, address, lines }) = Location::of_message(message) else {
-                note(reading, &BAD_MESSAGE, offset);
+                add_problem(reading, &BAD_MESSAGE, offset);
                 continue;
             };
             let module = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, reading));
@@ -188,7 +188,7 @@ impl<'a> Profile<'a> {
             // The innermost comes first.
             for &(function, line) in lines.iter().rev() {
                 let name = functions.get(&function).copied().unwrap_or_else(|| {
-                    note(reading, &UNKNOWN_FUNCTION, offset);
+                    add_problem(reading, &UNKNOWN_FUNCTION, offset);
                     names.intern(&format!("function {function}"))
                 });
                 frames.push(match frame_names {
@@ -222,7 +222,7 @@ impl<'a> Profile<'a> {
             if *locations.by_id.entry(id).or_insert(next) == next {
                 locations.frames.push(LocationFrames { names: frames.into(), first_dropped });
             } else {
-                note(reading, &REPEATED_ID, offset);
+                add_problem(reading, &REPEATED_ID, offset);
             }
         }
         locations
@@ -242,11 +242,11 @@ impl<'a> Profile<'a> {
             let pattern = std::str::from_utf8(text).ok().filter(|_| steps <= MAX_MATCH_STEPS);
             let pattern = pattern.map(|text| bounded_regex(&format!("^(?:{text})$")));
             if !text.is_empty() && !matches!(pattern, Some(Ok(_))) {
-                note(reading, &BAD_PATTERN, self.bytes);
+                add_problem(reading, &BAD_PATTERN, self.bytes);
             }
             pattern.filter(|_| !text.is_empty())?.ok()
         };
-        let (dropped, kept) = (pattern(self.drop_frames), pattern(self.keep_frames));
+        let (dropped, kept) = (pattern(self.drop_frames_text), pattern(self.keep_frames_text));
         let Some(dropped) = dropped else { return FxHashSet::default() };
         let fits = |name: &str| dropped.is_match(name) && !kept.as_ref().is_some_and(|kept| kept.is_match(name));
         named.iter().filter(|(_, name)| fits(name)).map(|&(id, _)| id).collect()
@@ -261,7 +261,7 @@ impl<'a> Profile<'a> {
     ) -> Result<Option<String>, MalformedField> {
         for field in MessageFields::new(sample) {
             if let (3, Value::Bytes(label)) = field? {
-                let [own_key, text, number, unit] = pair(label, [1, 2, 3, 4])?;
+                let [own_key, text, number, unit] = numbers_of_fields(label, [1, 2, 3, 4])?;
                 if self.text(own_key, reading) == key.as_bytes() {
                     let [text, unit] =
                         [text, unit].map(|text| String::from_utf8_lossy(self.text(text, reading)).into_owned());
@@ -284,7 +284,7 @@ impl<'a> Profile<'a> {
                 if let (3, Value::Bytes(label)) = (number, label)
                     && keys.len() < MAX_KEYS_NAMED
                 {
-                    let [key] = pair(label, [1]).unwrap_or_default();
+                    let [key] = numbers_of_fields(label, [1]).unwrap_or_default();
                     keys.insert(String::from_utf8_lossy(self.text(key, reading)).into_owned());
                 }
             }
@@ -324,11 +324,11 @@ struct Location {
 
 impl Location {
     fn of_message(message: &[u8]) -> Result<Self, MalformedField> {
-        let [id, mapping, address] = pair(message, [1, 2, 3])?;
+        let [id, mapping, address] = numbers_of_fields(message, [1, 2, 3])?;
         let mut lines = Vec::new();
         for field in MessageFields::new(message) {
             if let (4, Value::Bytes(line)) = field? {
-                let [function, number] = pair(line, [1, 2])?;
+                let [function, number] = numbers_of_fields(line, [1, 2])?;
                 lines.push((function, number));
             }
         }
@@ -337,7 +337,7 @@ impl Location {
 }
 
 /// Numbers of fields of a message, each 0 where it is not there, of several the last.
-fn pair<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result<[u64; N], MalformedField> {
+fn numbers_of_fields<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result<[u64; N], MalformedField> {
     let mut values = [0; N];
     for field in MessageFields::new(message) {
         let (number, value) = field?;
@@ -370,6 +370,6 @@ fn last_segment(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-pub(super) fn note(reading: &mut Reading, code: &'static ProblemCode, offset: usize) {
+pub(super) fn add_problem(reading: &mut Reading, code: &'static ProblemCode, offset: usize) {
     reading.diagnostics.add(code, 1, Position::Byte(offset as u64), String::new);
 }

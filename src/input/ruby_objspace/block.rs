@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::problem_codes::*;
 use crate::graph::RootKind;
 use crate::input::Diagnostics;
-use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::blocks::{ParsedBlockContent, BlockPlace};
 use crate::input::json_lines::{JsonFields, LineCodes, MalformedLine, RawValue, ids, parse_lines};
 use crate::input::sink::RecordSink;
 use crate::input::text::decimal_field;
@@ -81,7 +81,7 @@ impl<S: RecordSink> Block<S> {
     }
 }
 
-impl<S: RecordSink> Batch for Block<S> {
+impl<S: RecordSink> ParsedBlockContent for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + 2 * self.types.capacity() * size_of::<(TypeKey, u64)>()

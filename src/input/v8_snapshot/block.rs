@@ -6,7 +6,7 @@ use super::layout::{EdgeFieldPositions, EdgeKind, MAX_FIELDS, NodeFieldPositions
 use super::numbers::NumberReader;
 use super::scan::{PieceContext, SnapshotArray, end_of_string};
 use crate::graph::{PackedBytes, SourcePlace};
-use crate::input::blocks::Batch;
+use crate::input::blocks::ParsedBlockContent;
 
 /// Stands for an edge that leads to no node.
 pub(crate) const DANGLING_TARGET: u32 = u32::MAX;
@@ -71,7 +71,7 @@ pub(crate) struct Block {
     pub(crate) incomplete_rows: u64,
 }
 
-impl Batch for Block {
+impl ParsedBlockContent for Block {
     fn memory_bytes(&self) -> usize {
         let Nodes { kinds, names, ids, sizes, large_sizes: large, edge_counts, detachedness, stack_ids: stacks } =
             &self.nodes;

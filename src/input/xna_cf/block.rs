@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::problem_codes::*;
 use super::record::{self, RootLine};
-use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::blocks::{ParsedBlockContent, BlockPlace};
 use crate::input::options::SizeRadix;
 use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;
@@ -100,7 +100,7 @@ impl<S: RecordSink> Block<S> {
     }
 }
 
-impl<S: RecordSink> Batch for Block<S> {
+impl<S: RecordSink> ParsedBlockContent for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + self.numbered_types.memory_bytes()

@@ -67,8 +67,8 @@ impl Reader for XnaCf {
     }
 }
 
-/// Returns true for a line that is a record and nothing else.
-pub(crate) fn is_record(line: &[u8]) -> bool {
+/// Returns true for a line that is a record and nothing else, or blank.
+pub(crate) fn is_dump_line(line: &[u8]) -> bool {
     let (letter, fields) = text::split_field(text::trim(line));
     let are_numbers = |mut rest: &[u8]| {
         std::iter::from_fn(|| {

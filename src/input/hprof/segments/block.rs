@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::block_parts::*;
 use crate::graph::ClearableKind;
-use crate::input::blocks::Batch;
+use crate::input::blocks::ParsedBlockContent;
 use crate::input::hprof::layout::classes::Layouts;
 use crate::input::hprof::layout::measured_distances::{MeasuredDistances, PreviousObject};
 use crate::input::hprof::records::ClassDump;
@@ -56,7 +56,7 @@ pub struct Block<S> {
     pub heap_changes: Vec<(u32, AndroidHeap)>,
 }
 
-impl<S: ObjectSink> Batch for Block<S> {
+impl<S: ObjectSink> ParsedBlockContent for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.sink.memory_bytes()
             + self.deferred_bytes.capacity()
