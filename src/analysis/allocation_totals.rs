@@ -48,7 +48,7 @@ impl AllocationAmount {
         }
     }
 
-    /// The reported amount against the amount that is known below; `whole` where nothing else can be below.
+    /// The reported amount against the amount that is known below; `is_complete` where nothing else can be below.
     pub(super) fn reconcile(reported: Option<AllocationAmount>, below: AllocationAmount, is_complete: bool) -> Self {
         let Some(reported) = reported else {
             return AllocationAmount { is_reported: is_complete, is_lower_bound: !is_complete, ..below };
@@ -130,14 +130,16 @@ pub struct AllocationTotals {
     inclusive_by_frame: Vec<Option<AllocationAmount>>,
     /// By backtrace, in heaps of parts: at the backtrace itself.
     exclusive: Vec<AllocationAmount>,
+    /// By backtrace: its types, by number of the name.
     types: Vec<Vec<TypeAmount>>,
+    /// By backtrace: those one level below of which something is known.
     callees: Vec<Vec<u32>>,
     /// By backtrace: the types of its callees with the callees that have them, sorted; of those that were asked for.
     callees_by_type: RefCell<FxHashMap<u32, Vec<(NameId, u32)>>>,
     /// Pairs of backtrace and type that were left out because there are too many.
     pub pairs_left_out: u64,
-    /// The heap's figures are parts: nothing is missing in it.
-    pub is_complete: bool,
+    /// The heap counts at each backtrace what was allocated there itself: nothing is missing in it.
+    pub is_of_parts: bool,
 }
 
 impl AllocationTotals {
@@ -163,7 +165,7 @@ impl AllocationTotals {
 
     /// Amount at a backtrace itself: of heaps that count what is below too, what is left without its callees. O(callees).
     pub fn own(&self, frame: u32) -> AllocationAmount {
-        if self.is_complete {
+        if self.is_of_parts {
             return self.exclusive(frame);
         }
         self.callees(frame).iter().fold(self.total_at(frame), |own, &callee| {
@@ -210,8 +212,9 @@ impl AllocationTotals {
     }
 }
 
+/// One type at a backtrace: what is reported of it there, and what was found below.
 #[derive(Clone, Copy)]
-struct BacktraceAndType {
+struct UnreconciledTypeAmount {
     type_name: NameId,
     reported: Option<AllocationAmount>,
     below: AllocationAmount,
@@ -224,9 +227,10 @@ struct TotalsComputation<'a> {
     is_complete: bool,
     by_type: bool,
     is_filtered: bool,
+    /// By backtrace: what is reported of all types together.
     reported: Vec<Option<AllocationAmount>>,
     /// Pairs by frame; `pair_indices` finds one among them.
-    pairs: Vec<Vec<BacktraceAndType>>,
+    pairs: Vec<Vec<UnreconciledTypeAmount>>,
     pair_indices: FxHashMap<(u32, NameId), usize>,
     inferred_pairs: usize,
     max_backtrace_type_pairs: usize,
@@ -270,7 +274,7 @@ impl<'a> TotalsComputation<'a> {
                         .add(entry.bytes(), entry.allocations());
                 }
                 Some(type_name) if options.is_wanted.is_none_or(|is_wanted| is_wanted(type_name)) => {
-                    let pair = computation.pair_mut(frame, type_name);
+                    let pair = computation.find_or_add_pair(frame, type_name);
                     match &mut pair.reported {
                         Some(reported) => reported.add(entry.bytes(), entry.allocations()),
                         none => *none = Some(AllocationAmount::of(entry)),
@@ -282,10 +286,10 @@ impl<'a> TotalsComputation<'a> {
         computation
     }
 
-    fn pair_mut(&mut self, frame: u32, type_name: NameId) -> &mut BacktraceAndType {
+    fn find_or_add_pair(&mut self, frame: u32, type_name: NameId) -> &mut UnreconciledTypeAmount {
         let pairs = &mut self.pairs[frame as usize];
         let place = *self.pair_indices.entry((frame, type_name)).or_insert_with(|| {
-            pairs.push(BacktraceAndType { type_name, reported: None, below: AllocationAmount::default() });
+            pairs.push(UnreconciledTypeAmount { type_name, reported: None, below: AllocationAmount::default() });
             pairs.len() - 1
         });
         &mut pairs[place]
@@ -301,7 +305,7 @@ impl<'a> TotalsComputation<'a> {
             callees: vec![Vec::new(); count],
             callees_by_type: RefCell::default(),
             pairs_left_out: 0,
-            is_complete: self.is_of_parts,
+            is_of_parts: self.is_of_parts,
         };
         // Callees have greater numbers: everything below a frame is settled before it.
         for frame in (0..count as u32).rev() {
@@ -331,7 +335,7 @@ impl<'a> TotalsComputation<'a> {
         totals
     }
 
-    fn amount_of_pair(&self, pair: &BacktraceAndType) -> TypeAmount {
+    fn amount_of_pair(&self, pair: &UnreconciledTypeAmount) -> TypeAmount {
         let (total, own) = if self.is_of_parts {
             let own = pair.reported.unwrap_or_default();
             let mut total = own;
@@ -386,6 +390,6 @@ impl<'a> TotalsComputation<'a> {
             }
             self.inferred_pairs += 1;
         }
-        self.pair_mut(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
+        self.find_or_add_pair(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
     }
 }

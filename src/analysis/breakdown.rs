@@ -294,7 +294,7 @@ fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec
     let mut shares = Vec::new();
     for frame in 0..heap.frames.len() as u32 {
         let node = heap.frames[frame as usize];
-        let (at, amount) = if totals.is_complete {
+        let (at, amount) = if totals.is_of_parts {
             (frame, totals.exclusive(frame))
         } else if !totals.callees(frame).is_empty() || !totals.is_known(frame) {
             continue;

@@ -15,11 +15,16 @@ pub struct CollectionRules {
     inner_classes: Vec<(String, bool)>,
 }
 
+/// A line of the table: what the objects of a class are as collections. Fields are named as in the class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ClassRule {
+    /// How many elements there are.
     size: Option<UnresolvedSize>,
+    /// The field that holds its table.
     table: Option<String>,
+    /// The field that holds the collection that does the work.
     wraps: Option<String>,
+    /// Slots that an entry takes; 1 where nothing is said.
     slots_per_entry: Option<u32>,
     has_buckets: bool,
 }
@@ -64,7 +69,7 @@ pub struct CollectionFields {
     pub has_buckets: bool,
 }
 
-/// Place of the number of elements.
+/// How the number of elements is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CollectionSizeRule {
     /// Slots of the table that are not null.
@@ -223,7 +228,7 @@ impl CollectionRules {
             for type_id in types.ids() {
                 let Some(declaring) = declaring[type_id.index()] else { continue };
                 if let Some((field, _)) = fields.number(type_id, declaring, field) {
-                    let place = resolved.place_of_field(type_id, field);
+                    let place = resolved.add_field(type_id, field);
                     resolved.nested_fields.insert((type_id, number), place);
                 }
             }
@@ -293,7 +298,8 @@ impl FieldNumbers<'_> {
 }
 
 impl CollectionTypes {
-    fn place_of_field(&mut self, type_id: TypeId, field: usize) -> usize {
+    /// Adds a field to those that are needed, and gives its place among them.
+    fn add_field(&mut self, type_id: TypeId, field: usize) -> usize {
         self.fields.push((type_id, field));
         self.fields.len() - 1
     }
@@ -320,7 +326,7 @@ impl CollectionTypes {
                     terms.iter().map(|term| Some(number(&term.field)?.0)).collect::<Option<_>>()?;
                 let terms = terms.iter().zip(fields).map(|(term, field)| SizeTerm {
                     is_negative: term.is_negative,
-                    field: self.place_of_field(type_id, field),
+                    field: self.add_field(type_id, field),
                     nested_field: term.nested_field.as_ref().map(|(_, class, field)| {
                         let pair = (class.as_str(), field.as_str());
                         nested_fields.iter().position(|known| *known == pair).unwrap_or_else(|| {
@@ -335,8 +341,8 @@ impl CollectionTypes {
         };
         Some(CollectionFields {
             size,
-            table: table.map(|field| self.place_of_field(type_id, field)),
-            wraps: wraps.map(|field| self.place_of_field(type_id, field)),
+            table: table.map(|field| self.add_field(type_id, field)),
+            wraps: wraps.map(|field| self.add_field(type_id, field)),
             slots_per_entry: rule.slots_per_entry.unwrap_or(1),
             has_buckets: rule.has_buckets,
         })
@@ -353,7 +359,7 @@ impl CollectionTypes {
     }
 
     /// Returns true if objects of a type are collections, or inside of one. O(1).
-    pub fn is_in_collection(&self, type_id: TypeId) -> bool {
+    pub fn is_collection_or_inside_one(&self, type_id: TypeId) -> bool {
         self.collections.contains_key(&type_id) || self.is_inner.get(type_id.index()).copied().unwrap_or(false)
     }
 }

@@ -146,9 +146,9 @@ pub struct PathsTooLong;
 
 /// Bytes that the texts of all paths of a heap may take.
 fn max_path_bytes(graph: &HeapGraph) -> usize {
-    const MIN: usize = 50_000_000;
+    const MIN_LIMIT_BYTES: usize = 50_000_000;
     const BYTES_PER_OBJECT: usize = 100;
-    MIN.max(graph.node_count().saturating_mul(BYTES_PER_OBJECT))
+    MIN_LIMIT_BYTES.max(graph.node_count().saturating_mul(BYTES_PER_OBJECT))
 }
 
 /// Memory that [`totals_by_path`] takes: a path has the names of all types on it. O(places).
@@ -215,6 +215,7 @@ const MAX_PATH_LEVELS: u32 = 500;
 #[derive(Debug, Default)]
 pub struct AllocationDiff {
     names: NameTable,
+    /// By the path one level up and the name: the path.
     paths: FxHashMap<(u32, NameId), u32>,
     /// (path one level up, name) of each path but 0, which is the top.
     nodes: Vec<(u32, Option<NameId>)>,
@@ -249,7 +250,7 @@ impl AllocationDiff {
         add_amount(self.changes[0].side(new), totals.total_at(0));
         if let Some(prefix) = prefix {
             let name = self.names.intern(prefix);
-            top = self.child_path(0, name);
+            top = self.find_or_add_child_path(0, name);
             add_amount(self.changes[top as usize].side(new), totals.total_at(0));
         }
         let mut joined: Vec<u32> = vec![top; heap.frames.len()];
@@ -262,12 +263,12 @@ impl AllocationDiff {
                 continue;
             }
             let name = self.names.intern(names.text(frame.name));
-            joined[at] = self.child_path(above, name);
+            joined[at] = self.find_or_add_child_path(above, name);
             add_amount(self.changes[joined[at] as usize].side(new), totals.total_at(at as u32));
         }
     }
 
-    fn child_path(&mut self, above: u32, name: NameId) -> u32 {
+    fn find_or_add_child_path(&mut self, above: u32, name: NameId) -> u32 {
         let next = self.nodes.len() as u32;
         *self.paths.entry((above, name)).or_insert_with(|| {
             self.nodes.push((above, Some(name)));

@@ -49,7 +49,7 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) ->
         open.extend(totals.callees(at).iter().map(|&callee| (callee, false)));
     }
     // Nothing is missing: what has no entries of its own allocated nothing itself.
-    for amounts in by_name.values_mut().filter(|amounts| totals.is_complete && amounts.cum.allocations.is_some()) {
+    for amounts in by_name.values_mut().filter(|amounts| totals.is_of_parts && amounts.cum.allocations.is_some()) {
         amounts.flat.allocations.get_or_insert(0);
     }
     by_name

@@ -80,6 +80,7 @@ impl EntriesByType {
     }
 }
 
+/// The total of a heap that counts at each backtrace what was allocated there itself: the sum of its entries.
 fn total_of_parts(by_type: &EntriesByType) -> HeapTotal {
     let mut total = NOTHING_REPORTED;
     let types = by_type.iter().map(|(type_name, entries)| {
@@ -107,12 +108,15 @@ struct TypeSum {
     allocations: u64,
 }
 
-/// The backtrace has types, with counts. Besides its [`TypeSum`].
+/// Flag of a backtrace: it has types, whose amounts are in its [`TypeSum`].
 const HAS_TYPES: u8 = 1;
+/// Flag of a backtrace: allocations of some of its types are counted.
 const HAS_COUNTS: u8 = 2;
 
+/// What is known of the type at hand at one backtrace.
 struct FrameSums {
     frame: u32,
+    /// The place of its caller among the backtraces that have the type.
     caller: usize,
     /// Callees whose totals are not settled yet.
     unsettled_callees: u32,
@@ -212,7 +216,7 @@ impl<'a> FrameTotalComputation<'a> {
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
             while let FrameSums { unsettled_callees: 0, frame, caller, reported, below } = self.frame_sums[at] {
                 let total = AllocationAmount::reconcile(reported, below, self.is_complete);
-                self.add_to_types(frame as usize, &total);
+                self.add_to_sum_of_types(frame as usize, &total);
                 self.frame_sums[at].unsettled_callees = u32::MAX;
                 if frame == 0 {
                     top = total;
@@ -229,14 +233,14 @@ impl<'a> FrameTotalComputation<'a> {
         top
     }
 
-    fn add_to_types(&mut self, frame: usize, total: &AllocationAmount) {
+    fn add_to_sum_of_types(&mut self, frame: usize, total: &AllocationAmount) {
         let sum = &mut self.of_types[frame];
         sum.bytes = sum.bytes.saturating_add(total.bytes);
         sum.allocations = sum.allocations.saturating_add(total.allocations.unwrap_or(0));
         self.flags[frame] |= HAS_TYPES | if total.allocations.is_some() { HAS_COUNTS } else { 0 };
     }
 
-    fn types_of(&self, frame: usize) -> Option<AllocationAmount> {
+    fn sum_of_types(&self, frame: usize) -> Option<AllocationAmount> {
         let (sum, has) = (self.of_types[frame], self.flags[frame]);
         let allocations = (has & HAS_COUNTS != 0).then_some(sum.allocations);
         (has & HAS_TYPES != 0).then(|| AllocationAmount {
@@ -255,14 +259,14 @@ impl<'a> FrameTotalComputation<'a> {
         let mut below = vec![None::<AllocationAmount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
             if let Some(total) =
-                AllocationAmount::of_all_types(reported[at], self.types_of(at), below[at], self.is_complete)
+                AllocationAmount::of_all_types(reported[at], self.sum_of_types(at), below[at], self.is_complete)
             {
                 let below = below[self.callers[at] as usize].get_or_insert_default();
                 below.add(total.bytes, total.allocations);
             }
         }
         let nothing = AllocationAmount { is_lower_bound: !self.is_complete, ..AllocationAmount::default() };
-        AllocationAmount::of_all_types(reported[0], self.types_of(0), below[0], self.is_complete).unwrap_or(nothing)
+        AllocationAmount::of_all_types(reported[0], self.sum_of_types(0), below[0], self.is_complete).unwrap_or(nothing)
     }
 }
 

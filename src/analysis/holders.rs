@@ -22,7 +22,7 @@ pub fn container_types(graph: &HeapGraph, collections: &CollectionTypes) -> Vec<
         let name = graph.type_name(type_id);
         name.ends_with(']') || name.starts_with('[')
     };
-    graph.types().ids().map(|type_id| is_array(type_id) || collections.is_in_collection(type_id)).collect()
+    graph.types().ids().map(|type_id| is_array(type_id) || collections.is_collection_or_inside_one(type_id)).collect()
 }
 
 /// Finds what holds objects. 4 bytes per object: chains of passed objects (linked lists) are walked once.

@@ -221,13 +221,13 @@ impl<'g, 'n> PathMerger<'g, 'n> {
 
     /// The row of a class object below one of its loader: what stands between is the same for every class of a program.
     fn class_row_below_loader(&mut self, above: usize, node: NodeId) -> Option<usize> {
-        const MAX_CLASS_START: usize = 16;
+        const MAX_ROWS_UP_TO_LOADER: usize = 16;
         let types = self.graph.types();
         let class = types.of_class_object(node).filter(|_| !self.all_steps)?;
         let Loader::Object(loader) = types.loader(class) else { return None };
         let loader_type = self.graph.shown_type_of(loader);
         let rows = &self.merged.rows;
-        let way = || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(MAX_CLASS_START);
+        let way = || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(MAX_ROWS_UP_TO_LOADER);
         way().find(|row| row.type_id == loader_type)?;
         let root = way().last()?.root.clone()?;
         Some(self.root_row(&root, node, Some((self.graph.shown_type(class), loader))))
@@ -247,7 +247,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
         let mut step = None;
         if own.type_id == type_id {
             step = self.name_of.as_mut().map(|name_of| name_of(parent, node));
-            if step.is_none() || self.merged.steps_of_chain(above).any(|known| Some(known) == step) {
+            if step.is_none() || self.merged.reference_names_of_chain(above).any(|known| Some(known) == step) {
                 let row = &mut self.merged.rows[above];
                 row.examples.add(parent, node);
                 row.chain_objects = row.chain_objects.max(chain + 1);
@@ -313,7 +313,7 @@ impl MergedPaths {
     }
 
     /// The names of the references by which objects of one type follow one another, from a row up.
-    fn steps_of_chain(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+    fn reference_names_of_chain(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let rows = std::iter::successors(Some(&self.rows[row]), |row| Some(&self.rows[row.above?]));
         rows.map_while(|row| row.reference_name)
     }

@@ -143,6 +143,7 @@ pub fn retained_exact_by_set(
     Ok(bytes)
 }
 
+/// One marking: which objects are still reached without each of up to 63 sets.
 struct SetMarking<'a> {
     graph: &'a HeapGraph,
     /// By object: the place of its set.

@@ -9,7 +9,7 @@ use super::collections::RuleLineError;
 /// The rules that are known without being told.
 const KNOWN_RULES: &str = include_str!("secrets.txt");
 /// Digits that a text has at least, to be looked through for numbers of cards.
-const CARD_DIGITS: usize = 13;
+const MIN_CARD_DIGITS: usize = 13;
 /// Secrets of a rule in a text, at most.
 const MAX_SECRETS_PER_RULE: usize = 100;
 
@@ -22,8 +22,8 @@ pub struct SecretRules {
 #[derive(Debug, Clone)]
 struct SecretRule {
     kind: String,
-    /// One of them must be there; `true` where case does not matter.
-    required_words: Vec<(String, bool)>,
+    /// A text is looked through where it has one of them; `true` where case does not matter.
+    trigger_words: Vec<(String, bool)>,
     pattern: Regex,
     is_card_number: bool,
 }
@@ -56,7 +56,7 @@ impl SecretRules {
                 if let Some((begun, kind, words, pattern, is_card_number)) = open.take() {
                     let no_pattern = || RuleLineError { line: begun, why: format!("{kind} has no pattern") };
                     let pattern = pattern.ok_or_else(no_pattern)?;
-                    self.rules.push(SecretRule { kind, required_words: words, pattern, is_card_number });
+                    self.rules.push(SecretRule { kind, trigger_words: words, pattern, is_card_number });
                 }
                 open = Some((at, line.to_string(), Vec::new(), None, false));
                 continue;
@@ -90,8 +90,8 @@ impl SecretRules {
         let mut found: Vec<(&str, regex_lite::Match<'t>)> = Vec::new();
         for rule in &self.rules {
             let has_word =
-                rule.required_words.is_empty() || rule.required_words.iter().any(|(word, any)| contains(word, *any));
-            if !has_word || (rule.is_card_number && digits < CARD_DIGITS) {
+                rule.trigger_words.is_empty() || rule.trigger_words.iter().any(|(word, any)| contains(word, *any));
+            if !has_word || (rule.is_card_number && digits < MIN_CARD_DIGITS) {
                 continue;
             }
             for captures in rule.pattern.captures_iter(text).take(MAX_SECRETS_PER_RULE) {

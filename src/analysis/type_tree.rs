@@ -190,21 +190,21 @@ impl TypeTree {
 #[derive(Debug)]
 pub struct ChosenObjects<'s> {
     objects: &'s NodeSet,
-    /// By number in the tree.
-    has_chosen_below: Vec<bool>,
+    /// By number in the tree: the object is one of them, or dominates one.
+    leads_to_chosen: Vec<bool>,
 }
 
 impl<'s> ChosenObjects<'s> {
     /// Finds the ways down. O(objects), a byte for each.
     pub fn new(dominators: &Dominators, objects: &'s NodeSet) -> Self {
-        let mut has_chosen_below = vec![false; dominators.reached_count() + 1];
+        let mut leads_to_chosen = vec![false; dominators.reached_count() + 1];
         for number in dominators.all().rev() {
-            if has_chosen_below[number.index()] || objects.contains(dominators.node_at(number)) {
-                has_chosen_below[number.index()] = true;
-                has_chosen_below[dominators.immediate_of(number).index()] = true;
+            if leads_to_chosen[number.index()] || objects.contains(dominators.node_at(number)) {
+                leads_to_chosen[number.index()] = true;
+                leads_to_chosen[dominators.immediate_of(number).index()] = true;
             }
         }
-        ChosenObjects { objects, has_chosen_below }
+        ChosenObjects { objects, leads_to_chosen }
     }
 
     /// Is the object one of them?
@@ -214,7 +214,7 @@ impl<'s> ChosenObjects<'s> {
 
     /// Is it one of them, or does it dominate one?
     pub fn leads_to_member(&self, number: DominatorNode) -> bool {
-        self.has_chosen_below[number.index()]
+        self.leads_to_chosen[number.index()]
     }
 }
 

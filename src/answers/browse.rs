@@ -203,7 +203,7 @@ impl<'d> HeapBrowser<'d> {
 
     /// Names of the references by which an object holds some of those that it dominates, `…` where it refers to one only by
     /// way of others; none where the dump names none. Reads the dump. O(references of the holder).
-    pub fn names_of_dominated(&self, holder: NodeId, objects: &[NodeId]) -> Vec<Option<String>> {
+    pub fn reference_names_of_dominated(&self, holder: NodeId, objects: &[NodeId]) -> Vec<Option<String>> {
         let names = ReferenceNames::of(self.dump);
         names.map_or_else(|| vec![None; objects.len()], |names| names.of_dominated(holder, objects))
     }
@@ -258,12 +258,12 @@ fn sort_places_by_figure(
 }
 
 /// The dominator tree from the top. An object is a number that holds for this answer alone.
-pub struct LargestObjects<'d> {
+pub struct DominatorTreeView<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d RetainedSizes,
     children: DominatorChildren<'d>,
-    top_places: Vec<DominatorNode>,
+    top_objects: Vec<DominatorNode>,
     values: Option<ValueReader<'d>>,
     names: Option<ReferenceNames<'d>>,
 }
@@ -272,20 +272,20 @@ pub struct LargestObjects<'d> {
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
-pub fn largest_objects<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<LargestObjects<'d>, AnswerError> {
+pub fn dominator_tree_view<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<DominatorTreeView<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
-    let top_places = scope.top_level(dominators);
+    let top_objects = scope.top_level(dominators);
     let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
-    Ok(LargestObjects { graph, dominators, retained, children, top_places, values, names })
+    Ok(DominatorTreeView { graph, dominators, retained, children, top_objects, values, names })
 }
 
-impl LargestObjects<'_> {
+impl DominatorTreeView<'_> {
     /// Objects at the top.
-    pub fn top_places(&self) -> &[DominatorNode] {
-        &self.top_places
+    pub fn top_objects(&self) -> &[DominatorNode] {
+        &self.top_objects
     }
 
     /// Objects that an object dominates.
@@ -351,7 +351,7 @@ impl LargestObjects<'_> {
 
     /// Names of the references by which objects are held by those that dominate them: `…` where these refer to them only by
     /// way of others; `None` at the top, and where the dump names none. Reads the dump. O(references of the holders).
-    pub fn names_of_holders(&self, objects: &[DominatorNode]) -> Vec<Option<String>> {
+    pub fn reference_names_from_dominators(&self, objects: &[DominatorNode]) -> Vec<Option<String>> {
         let mut found = vec![None; objects.len()];
         let Some(names) = &self.names else { return found };
         let mut by_holder: HashMap<DominatorNode, Vec<usize>> = HashMap::new();
@@ -426,10 +426,10 @@ pub struct FoundRootPath<'r> {
 
 impl RootPathFinder<'_> {
     /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
-    pub fn path_to(&self, largest_objects: &LargestObjects<'_>, object: DominatorNode) -> Option<FoundRootPath<'_>> {
-        let target = largest_objects.node(object);
+    pub fn path_to(&self, dominator_tree_view: &DominatorTreeView<'_>, object: DominatorNode) -> Option<FoundRootPath<'_>> {
+        let target = dominator_tree_view.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
-        let dominators = largest_objects.dominators_of(object);
+        let dominators = dominator_tree_view.dominators_of(object);
         Some(FoundRootPath { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
     }
 }

@@ -23,8 +23,9 @@ const MAX_SEARCHED_UNITS: usize = 1 << 20;
 const SECRET_FIELDS: [&str; 7] = ["secret", "token", "password", "passwd", "apikey", "api_key", "credential"];
 /// The kind of what is found by the name of its field.
 const NAMED_FIELD_KIND: &str = "named-field";
-/// A text in such a field is a secret from so many bits of information a character on, and of this length.
+/// A text in such a field is a secret from so many bits of information a character on;
 const MIN_ENTROPY: f64 = 3.0;
+/// and if it has so many bytes.
 const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
 
 /// Options of the search for secrets.
@@ -91,7 +92,7 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
     dump.check_rows(graph.node_count() as u64, 8)?;
     let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable_values)?;
     let mut grouped = GroupedStrings::new(graph, contents.strings);
-    let named = texts_of_named_fields(graph, details).map_err(unreadable_values)?;
+    let named = objects_of_secret_fields(graph, details).map_err(unreadable_values)?;
     // By place of a text: its copies, and the one in a field with such a name.
     let mut looked: FxHashMap<usize, (u32, Option<NodeId>)> = FxHashMap::default();
     for group in &grouped.groups {
@@ -150,8 +151,8 @@ fn secret_rows(
         return Ok(Vec::new());
     }
     let nodes: Vec<NodeId> = found.iter().map(|one| one.node).collect();
-    let collections = KnownCollections::default().table()?.resolve(graph);
-    let held = FieldHolderFinder::find(dump, &collections)?.holders_of(&nodes)?;
+    let collections = KnownCollections::default().rules()?.resolve(graph);
+    let held = FieldHolderFinder::new(dump, &collections)?.holders_of(&nodes)?;
     let (roots, names) = (RootsByNode::new(graph), ReferenceNames::of(dump));
     let path_to = |node: NodeId| {
         let paths = dump.shortest_parents().path_to(graph, &roots, node)?;
@@ -184,7 +185,7 @@ fn is_random(text: &str) -> bool {
 
 /// What fields, static variables and properties with names of secrets hold, each with such a name: `app.Client.apiToken`. O(objects +
 /// references) for formats whose references have kinds.
-fn texts_of_named_fields(
+fn objects_of_secret_fields(
     graph: &HeapGraph,
     details: &dyn ObjectDetails,
 ) -> Result<FxHashMap<NodeId, String>, ReadError> {

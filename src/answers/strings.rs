@@ -218,10 +218,10 @@ fn retain_matching(
 
 fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<ObjectHolders, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    let collections = KnownCollections::default().table()?.resolve(graph);
+    let collections = KnownCollections::default().rules()?.resolve(graph);
     let node = |at: usize| grouped.strings.node(at);
     let nodes: Vec<NodeId> = groups.iter().flat_map(|group| grouped.copies(group)).map(node).collect();
-    FieldHolderFinder::find(dump, &collections)?.holders_of(&nodes)
+    FieldHolderFinder::new(dump, &collections)?.holders_of(&nodes)
 }
 
 /// The rows of the texts that are shown.

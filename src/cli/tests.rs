@@ -162,7 +162,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     }
     for scope in [types(), scope()] {
         let limits = Limits { rows: Some(7), reverse: false };
-        let kept_rows = KeptRows::OfShare("0.25%".parse().expect("a share"));
+        let kept_rows = KeptRows::AtLeast("0.25%".parse().expect("a share"));
         let all = MergedPathsOptions { avoided: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
         let all = MergedPathsOptions { with_weak_roots: true, all_steps: true, ..all };
         questions.push((all.command_line(), text(&PathsQuestion::MergedToScope(all))));

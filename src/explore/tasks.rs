@@ -199,7 +199,7 @@ impl BrowserWorker {
             Task::ReadTexts(kind, nodes) => {
                 let texts = HeapBrowser::of(new).map_or(vec![None; nodes.len()], |browser| match kind {
                     TextKind::Value => browser.value_texts(&nodes),
-                    TextKind::ReferenceFrom(holder) => browser.names_of_dominated(holder, &nodes),
+                    TextKind::ReferenceFrom(holder) => browser.reference_names_of_dominated(holder, &nodes),
                 });
                 TaskResult::Texts(kind, nodes, texts)
             }

@@ -112,7 +112,7 @@ impl FilterBinder<'_> {
             (FilterColumn::Module, predicate) => {
                 self.types(predicate, is_not, |type_id| self.graph.types().module(type_id))
             }
-            (FilterColumn::Section, predicate) => self.domains(predicate, is_not),
+            (FilterColumn::Section, predicate) => self.sections(predicate, is_not),
             (FilterColumn::Generation, predicate) => self.generations(predicate, is_not),
             (FilterColumn::Class, predicate) => self.classes(predicate, is_not)?,
             (FilterColumn::Length, predicate) => self.lengths(predicate, is_not)?,
@@ -145,7 +145,7 @@ impl FilterBinder<'_> {
         NodeCondition::Types(matches_by_type(self.graph, |type_id| name_matches(predicate, name(type_id), is_not)))
     }
 
-    fn domains(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
+    fn sections(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
         let sections = self.graph.sections().iter().enumerate();
         let wanted = sections.filter(|(_, section)| name_matches(predicate, Some(&section.name), is_not));
         NodeCondition::NodeRanges(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())

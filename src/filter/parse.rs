@@ -147,7 +147,7 @@ impl FilterParser<'_, '_> {
     fn is_no_word(&self, at: usize) -> bool {
         let mut again = self.scanner.clone();
         again.at = at;
-        let word = again.word();
+        let word = again.take_word();
         word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("no")
     }
 
@@ -164,7 +164,7 @@ impl FilterParser<'_, '_> {
             }
             return Ok((TestSubject::Field(number), None));
         }
-        let word = self.scanner.word();
+        let word = self.scanner.take_word();
         if let Some(column) = FilterColumn::of_name(word) {
             return Ok((TestSubject::Column(column), Some(column.kind())));
         }
@@ -278,7 +278,7 @@ impl FilterParser<'_, '_> {
         let at = self.scanner.next_word_start();
         let id = match self.scanner.quoted()? {
             Some(id) => id,
-            None => self.scanner.word().to_string(),
+            None => self.scanner.take_word().to_string(),
         };
         match id.is_empty() {
             true => Err(self.scanner.error(at, "an id is expected here, as the dump writes it")),
@@ -295,7 +295,7 @@ impl FilterParser<'_, '_> {
         if !self.is_yes_or_no() || !matches!(op, Comparison::Eq | Comparison::Ne) {
             return Err(self.scanner.error(at, "this is yes or no: compare it by = with true or false"));
         }
-        self.scanner.word();
+        self.scanner.take_word();
         Ok(Predicate::IsTrue)
     }
 

@@ -8,7 +8,7 @@ pub(super) const MAX_FIELDS: usize = 16;
 /// Paths that one question names, at most.
 pub(super) const MAX_PATHS: usize = 64;
 
-/// Words that are no columns.
+/// Words that no column may be called.
 pub(super) const KEYWORDS: [&str; 11] =
     ["and", "or", "not", "in", "between", "is", "null", "true", "false", "yes", "no"];
 
@@ -35,14 +35,14 @@ impl<'t> WordScanner<'t> {
         &self.text[self.at..]
     }
 
-    /// The next part, blanks left out.
-    pub(super) fn next(&mut self) -> &'t str {
+    /// The rest of the expression from the next word on.
+    pub(super) fn rest_after_blanks(&mut self) -> &'t str {
         self.next_word_start();
         self.rest()
     }
 
     pub(super) fn is_at_end(&mut self) -> bool {
-        self.next().is_empty()
+        self.rest_after_blanks().is_empty()
     }
 
     pub(super) fn error(&self, at: usize, message: impl Into<String>) -> FilterError {
@@ -51,13 +51,13 @@ impl<'t> WordScanner<'t> {
 
     /// The characters that come next and belong to a word; none where something else comes.
     pub(super) fn peek(&mut self) -> &'t str {
-        let rest = self.next();
+        let rest = self.rest_after_blanks();
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '@' | '#');
         &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
     }
 
     /// The word that comes next, passed over.
-    pub(super) fn word(&mut self) -> &'t str {
+    pub(super) fn take_word(&mut self) -> &'t str {
         let word = self.peek();
         self.at += word.len();
         word
@@ -75,7 +75,7 @@ impl<'t> WordScanner<'t> {
 
     /// Passes over a sign, if it comes next.
     pub(super) fn take_sign(&mut self, sign: &str) -> bool {
-        let is_it = self.next().starts_with(sign);
+        let is_it = self.rest_after_blanks().starts_with(sign);
         if is_it {
             self.at += sign.len();
         }
@@ -133,7 +133,7 @@ impl<'t> WordScanner<'t> {
 
     /// A number and its unit, if a number comes next, and where the unit begins.
     pub(super) fn number(&mut self) -> Option<(&'t str, &'t str, usize)> {
-        let rest = self.next();
+        let rest = self.rest_after_blanks();
         let digits = rest.strip_prefix('-').unwrap_or(rest);
         if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
             return None;

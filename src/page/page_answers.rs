@@ -2,7 +2,7 @@
 
 use super::PageOptions;
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
-use crate::answers::browse::{LargestObjects, RootPathFinder, largest_objects, root_path_finder};
+use crate::answers::browse::{DominatorTreeView, RootPathFinder, dominator_tree_view, root_path_finder};
 use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
 use crate::answers::figure::{REACHABLE, RETAINED};
 use crate::answers::histogram::Totals;
@@ -39,7 +39,7 @@ pub(super) enum PageContent<'d> {
 pub(super) struct ObjectAnswers<'d> {
     pub(super) leaks: Leaks<'d>,
     pub(super) map: TypeTreemap<'d>,
-    pub(super) largest_objects: LargestObjects<'d>,
+    pub(super) dominator_tree_view: DominatorTreeView<'d>,
     pub(super) root_path_finder: RootPathFinder<'d>,
 }
 
@@ -99,7 +99,7 @@ impl<'d> PageAnswers<'d> {
                     None => leaks(dump, &leaks_options)?,
                 },
                 map: type_treemap(dump, options.section.as_deref())?,
-                largest_objects: largest_objects(dump, options.section.as_deref())?,
+                dominator_tree_view: dominator_tree_view(dump, options.section.as_deref())?,
                 root_path_finder: root_path_finder(dump)?,
             }))
         } else {

@@ -147,15 +147,15 @@ fn disjoint_suspects<'p>(objects: &'p ObjectAnswers<'_>) -> Vec<(usize, SuspectV
     for (at, suspect) in objects.leaks.suspects.iter().enumerate() {
         let is_inside = kept.iter().any(|(_, other)| {
             let (one, other_id) = (id_of_suspect_object(&suspect), id_of_suspect_object(other));
-            objects.largest_objects.is_above(other_id, one) || objects.largest_objects.is_above(one, other_id)
+            objects.dominator_tree_view.is_above(other_id, one) || objects.dominator_tree_view.is_above(one, other_id)
         });
         let is_group_of_kept = suspect.row.kind == SubjectKind::Group
             && kept.iter().any(|(_, other)| {
-                objects.largest_objects.type_at_top(id_of_suspect_object(other)) == Some(suspect.row.type_name)
+                objects.dominator_tree_view.type_at_top(id_of_suspect_object(other)) == Some(suspect.row.type_name)
             });
         let is_in_kept_group = kept.iter().any(|(_, other)| {
             other.row.kind == SubjectKind::Group
-                && objects.largest_objects.type_at_top(id_of_suspect_object(&suspect)) == Some(other.row.type_name)
+                && objects.dominator_tree_view.type_at_top(id_of_suspect_object(&suspect)) == Some(other.row.type_name)
         });
         if !is_inside && !is_group_of_kept && !is_in_kept_group {
             kept.push((at + 1, suspect));
@@ -368,7 +368,7 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
             has_point |= is_point;
             html.markup(match () {
                 () if is_point => "<li class=\"piles-up\">",
-                () if row.id == subject || objects.largest_objects.is_above(&row.id, subject) => {
+                () if row.id == subject || objects.dominator_tree_view.is_above(&row.id, subject) => {
                     "<li class=\"on-all\">"
                 }
                 () => "<li>",
@@ -382,7 +382,7 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
             html.markup("<span class=\"id\">").text(escaped_name(&row.id)).markup("</span> ");
             write_type_name(html, &escaped_name(&row.type_text()));
             let retained =
-                objects.largest_objects.find(&row.id).map(|object| objects.largest_objects.retained_bytes(object));
+                objects.dominator_tree_view.find(&row.id).map(|object| objects.dominator_tree_view.retained_bytes(object));
             if let Some(bytes) = retained {
                 html.markup("<span class=\"size-of-step\">").text(format_bytes(bytes)).markup("</span>");
             }

@@ -8,7 +8,7 @@ use super::names::{NameTable, escaped_name};
 use super::page_answers::ObjectAnswers;
 use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownRowKind, HeapTree};
-use crate::answers::browse::{DominatorNode, FoundRootPath, LargestObjects};
+use crate::answers::browse::{DominatorNode, FoundRootPath, DominatorTreeView};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
 use crate::names::fit_name;
@@ -39,24 +39,24 @@ impl ObjectOrRun {
     }
 
     /// The row's objects without those below it.
-    fn objects_of_run(self, largest_objects: &LargestObjects<'_>) -> impl Iterator<Item = DominatorNode> {
+    fn objects_of_run(self, dominator_tree_view: &DominatorTreeView<'_>) -> impl Iterator<Item = DominatorNode> {
         std::iter::successors(Some(self.first_object()), move |&object| match self {
             ObjectOrRun::Object(_) => None,
-            ObjectOrRun::Run(_) => largest_objects.next_of_run(object),
+            ObjectOrRun::Run(_) => dominator_tree_view.next_of_run(object),
         })
     }
 }
 
-fn children_of_row(largest_objects: &LargestObjects<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
+fn children_of_row(dominator_tree_view: &DominatorTreeView<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
-    for object in row.objects_of_run(largest_objects) {
-        let next = largest_objects.next_of_run(object);
-        for child in largest_objects.children(object) {
+    for object in row.objects_of_run(dominator_tree_view) {
+        let next = dominator_tree_view.next_of_run(object);
+        for child in dominator_tree_view.children(object) {
             match row {
                 ObjectOrRun::Run(_) if next == Some(child) => {}
                 ObjectOrRun::Object(_)
                     if next == Some(child)
-                        && largest_objects.same_type_run(child, MIN_FOLDED_RUN).len() == MIN_FOLDED_RUN =>
+                        && dominator_tree_view.same_type_run(child, MIN_FOLDED_RUN).len() == MIN_FOLDED_RUN =>
                 {
                     rows.push(ObjectOrRun::Run(child));
                 }
@@ -122,9 +122,9 @@ impl ObjectAnswers<'_> {
                 columns.deep.insert(at + 1, map.chain_length(place));
             }
         }
-        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.largest_objects.find(id)?)));
+        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.dominator_tree_view.find(id)?)));
         let (rows, objects): (Vec<usize>, Vec<DominatorNode>) = objects.unzip();
-        columns.references = references_of(&self.largest_objects, rows, &objects);
+        columns.references = references_of(&self.dominator_tree_view, rows, &objects);
         for (number, suspect) in self.leaks.suspects.iter().enumerate() {
             // The nearest row above that is shown.
             let mut place = map.place_of(id_of_suspect_object(&suspect));
@@ -140,14 +140,14 @@ impl ObjectAnswers<'_> {
 
     /// The biggest objects, and the paths to the largest of them.
     pub(super) fn add_objects(&self, budgets: &PageBudgets, names: &mut NameTable, data: &mut PageData) {
-        let largest_objects = &self.largest_objects;
-        let tops: Vec<ObjectOrRun> = largest_objects.top_places().iter().map(|&top| ObjectOrRun::Object(top)).collect();
+        let dominator_tree_view = &self.dominator_tree_view;
+        let tops: Vec<ObjectOrRun> = dominator_tree_view.top_objects().iter().map(|&top| ObjectOrRun::Object(top)).collect();
         let weight = |row: ObjectOrRun| RowWeight {
-            bytes: largest_objects.retained_bytes(row.first_object()),
-            objects: largest_objects.dominated_objects(row.first_object()),
-            rank: largest_objects.id_rank(row.first_object()),
+            bytes: dominator_tree_view.retained_bytes(row.first_object()),
+            objects: dominator_tree_view.dominated_objects(row.first_object()),
+            rank: dominator_tree_view.id_rank(row.first_object()),
         };
-        let pruned = prune(&tops, |row| children_of_row(largest_objects, row), weight, budgets.objects);
+        let pruned = prune(&tops, |row| children_of_row(dominator_tree_view, row), weight, budgets.objects);
         let mut columns =
             LargestObjectColumns { minimum_bytes: pruned.minimum_bytes, ..LargestObjectColumns::default() };
         let mut by_size: Vec<(u64, usize, DominatorNode)> = Vec::new();
@@ -157,15 +157,15 @@ impl ObjectAnswers<'_> {
             columns.objects.push(row.objects);
             match row.content {
                 PrunedContent::Row(object) => {
-                    let row = largest_objects.row(object.first_object());
+                    let row = dominator_tree_view.row(object.first_object());
                     columns.id.push(escaped_name(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
-                    let own = object.objects_of_run(largest_objects).fold((0u64, 0u64), |(count, bytes), one| {
-                        (count + 1, bytes.saturating_add(largest_objects.shallow_bytes(one)))
+                    let own = object.objects_of_run(dominator_tree_view).fold((0u64, 0u64), |(count, bytes), one| {
+                        (count + 1, bytes.saturating_add(dominator_tree_view.shallow_bytes(one)))
                     });
                     columns.shallow.push(Some(own.1));
                     columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
-                    by_size.push((largest_objects.retained_bytes(object.first_object()), at, object.first_object()));
+                    by_size.push((dominator_tree_view.retained_bytes(object.first_object()), at, object.first_object()));
                 }
                 PrunedContent::HiddenRows(rows) => {
                     columns.id.push(count_of(rows, "smaller objects"));
@@ -175,13 +175,13 @@ impl ObjectAnswers<'_> {
             }
         }
         let objects: Vec<DominatorNode> = by_size.iter().map(|&(.., object)| object).collect();
-        columns.references = references_of(largest_objects, by_size.iter().map(|&(_, at, _)| at), &objects);
-        for (&(_, at, _), said) in by_size.iter().zip(largest_objects.value_texts(&objects)) {
+        columns.references = references_of(dominator_tree_view, by_size.iter().map(|&(_, at, _)| at), &objects);
+        for (&(_, at, _), said) in by_size.iter().zip(dominator_tree_view.value_texts(&objects)) {
             columns.said.extend(said.map(|said| (at, cut_value_text(&said))));
         }
         sort::rows_by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
-            if let Some(reason) = self.root_path_finder.path_to(largest_objects, object) {
+            if let Some(reason) = self.root_path_finder.path_to(dominator_tree_view, object) {
                 data.paths.extend(path_data(&reason, names).map(|path| (at, path)));
             }
         }
@@ -191,11 +191,11 @@ impl ObjectAnswers<'_> {
 
 /// By row the name of the reference by which its object is held.
 fn references_of(
-    largest_objects: &LargestObjects<'_>,
+    dominator_tree_view: &DominatorTreeView<'_>,
     rows: impl IntoIterator<Item = usize>,
     objects: &[DominatorNode],
 ) -> BTreeMap<usize, String> {
-    let names = rows.into_iter().zip(largest_objects.names_of_holders(objects));
+    let names = rows.into_iter().zip(dominator_tree_view.reference_names_from_dominators(objects));
     names.filter_map(|(row, name)| Some((row, escaped_name(&name?)))).collect()
 }
 

@@ -53,7 +53,7 @@ pub enum DominatorWalkStep {
 
 impl<'a> DominatorChildren<'a> {
     /// From the immediate dominator of each number. O(objects), 8 bytes for each.
-    pub(super) fn of_list(immediate: &[u32]) -> Self {
+    pub(super) fn of_immediate_dominators(immediate: &[u32]) -> Self {
         let count = immediate.len();
         let mut starts = vec![0u32; count + 1];
         for &parent in &immediate[1..] {
@@ -74,7 +74,7 @@ impl<'a> DominatorChildren<'a> {
     }
 
     /// From where in a tree numbered level by level those below each number begin.
-    pub(super) fn of_levels(first_child: &'a Column<u32>) -> Self {
+    pub(super) fn of_level_order(first_child: &'a Column<u32>) -> Self {
         DominatorChildren(ChildLists::LevelOrder(first_child))
     }
 

@@ -26,7 +26,7 @@ pub(super) const UNREACHED: u32 = u32::MAX;
 /// one before asked for.
 const HOP_PREFETCH_DISTANCES: [usize; 3] = [24, 16, 8];
 /// The object of the stack, from its top, whose place of references is asked for.
-const PLACE_PREFETCH_DISTANCE: usize = 6;
+const REFERENCE_OFFSET_PREFETCH_DISTANCE: usize = 6;
 /// The one whose references are asked for.
 const REFERENCE_PREFETCH_DISTANCE: usize = 3;
 /// Edges whose places are looked up together, so that the waits overlap.
@@ -136,7 +136,7 @@ impl DepthFirstWalk {
                 }
             }
             // What the objects that come next will read.
-            if let Some(next) = pending.len().checked_sub(PLACE_PREFETCH_DISTANCE) {
+            if let Some(next) = pending.len().checked_sub(REFERENCE_OFFSET_PREFETCH_DISTANCE) {
                 graph.prefetch_reference_offset(pending[next].target);
             }
             if let Some(next) = pending.len().checked_sub(REFERENCE_PREFETCH_DISTANCE) {
@@ -291,13 +291,13 @@ struct SourceListBuilder<'a> {
     cells: &'a mut [AncestorCell],
     sources: Vec<u32>,
     /// Numbers whose tree edge was met: edges like it are beside the tree.
-    has_parent: NodeSet,
+    has_met_tree_edge: NodeSet,
 }
 
 impl SourceListBuilder<'_> {
     /// Sorts edges in; they are lost.
     fn add_edges(&mut self, edges: &mut [Edge]) {
-        let SourceListBuilder { cells, sources, has_parent } = self;
+        let SourceListBuilder { cells, sources, has_met_tree_edge } = self;
         for edges in edges.chunks_mut(EDGE_LOOKUP_BATCH) {
             // The same edges, with places for targets.
             let mut kept = 0;
@@ -307,7 +307,7 @@ impl SourceListBuilder<'_> {
                 }
                 let Edge { target, source } = edges[at];
                 let cell = &mut cells[target as usize];
-                if source == target || source == cell[ANCESTOR_FIELD] && has_parent.insert(NodeId::new(target as usize))
+                if source == target || source == cell[ANCESTOR_FIELD] && has_met_tree_edge.insert(NodeId::new(target as usize))
                 {
                     continue;
                 }
@@ -337,7 +337,7 @@ fn sources_by_target(
         cell[LABEL_FIELD] = sum;
     }
     // Filled from behind, the ends become the beginnings.
-    let mut lists = SourceListBuilder { sources: vec![0; sum as usize], has_parent: NodeSet::new(cells.len()), cells };
+    let mut lists = SourceListBuilder { sources: vec![0; sum as usize], has_met_tree_edge: NodeSet::new(cells.len()), cells };
     let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
     let mut edges: Vec<Edge> = rooted_nodes(graph).iter().map(edge(0)).collect();
     lists.add_edges(&mut edges);

@@ -1,6 +1,6 @@
 //! Immediate dominators of everything that strong roots reach: which object must be passed on every path to another.
 //!
-//! `compute` has the algorithm, `levels` the tree as an index keeps it, `retained` the sums over it.
+//! `compute` has the algorithm, `stored_dominators` the tree as an index keeps it, `retained` the sums over it.
 //!
 //! petgraph's `simple_fast` is the second opinion in tests; it is cubic on doubly linked lists.
 
@@ -137,7 +137,7 @@ impl Dominators {
     }
 
     /// Calls `take` with every reached object and its immediate dominator, of which that comes first. O(objects).
-    pub(crate) fn each(&self, mut take: impl FnMut(DominatorNode, DominatorNode)) {
+    pub(crate) fn for_each(&self, mut take: impl FnMut(DominatorNode, DominatorNode)) {
         match &self.tree {
             ImmediateDominators::DepthFirst(immediate) => {
                 self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DominatorNode(dominator)));
@@ -196,9 +196,9 @@ impl Dominators {
     pub fn children(&self) -> DominatorChildren<'_> {
         let immediate = match &self.tree {
             ImmediateDominators::DepthFirst(immediate) => immediate,
-            ImmediateDominators::LevelOrder(first_child) => return DominatorChildren::of_levels(first_child),
+            ImmediateDominators::LevelOrder(first_child) => return DominatorChildren::of_level_order(first_child),
         };
-        DominatorChildren::of_list(immediate)
+        DominatorChildren::of_immediate_dominators(immediate)
     }
 
     /// Steps that were taken up trees while computing: what grows without bound in algorithms that are not linear.

@@ -10,8 +10,8 @@ use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWal
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
-/// One cause's objects refer to so many of another's elements: an index beside a list.
-const MIN_SHARED_ELEMENTS: f64 = 0.5;
+/// Two causes are one where the objects of one refer to this share of the elements of the other: an index beside a list.
+const MIN_SHARED_ELEMENT_SHARE: f64 = 0.5;
 /// Members of so many sets are found eight sets at a time, of more in one walk down the tree.
 const MAX_SETS_IN_PASSES: usize = 24;
 /// Stands for rows of no set.
@@ -65,7 +65,7 @@ impl CauseAnalysis<'_> {
             // By number: which of eight sets it or what dominates it is in.
             let mut above = vec![0u8; self.dominators.reached_count() + 1];
             for first in (0..sets).step_by(8) {
-                self.dominators.each(|number, dominator| {
+                self.dominators.for_each(|number, dominator| {
                     let mut within = above[dominator.index()];
                     if let Some(set) = set_of(number).filter(|set| (first..first + 8).contains(set)) {
                         if within & 1 << (set - first) == 0 {
@@ -265,7 +265,7 @@ impl CauseAnalysis<'_> {
                 if is_gone[other]
                     || other == at
                     || is_gone[at]
-                    || (met[at][other] as f64) < MIN_SHARED_ELEMENTS * elements
+                    || (met[at][other] as f64) < MIN_SHARED_ELEMENT_SHARE * elements
                 {
                     continue;
                 }
@@ -283,11 +283,11 @@ impl CauseAnalysis<'_> {
         let type_of = |number: DominatorNode| self.graph.type_of(self.dominators.node_at(number));
         let first = type_of(*members.first()?);
         let of_first = || members.iter().copied().filter(|&member| type_of(member) == first);
-        self.nearest_dominator(members.iter().copied(), members.len())
-            .or_else(|| self.nearest_dominator(of_first(), members.len()))
+        self.nearest_common_dominator(members.iter().copied(), members.len())
+            .or_else(|| self.nearest_common_dominator(of_first(), members.len()))
     }
 
-    fn nearest_dominator(
+    fn nearest_common_dominator(
         &self,
         mut members: impl Iterator<Item = DominatorNode>,
         count: usize,
@@ -313,7 +313,7 @@ impl CauseAnalysis<'_> {
         (common != DominatorNode::ROOT).then_some(common)
     }
 
-    /// By search of an older dump: growth of what a cause retains.
+    /// By cause: bytes that its rows retained in the older dump, whose analysis this is; `search` joined the rows of both.
     pub fn retained_before(&self, search: &GrowthSearch<'_>, causes: &[LeakCause]) -> Vec<u64> {
         let partners =
             |cause: &LeakCause| cause.grown.rows.iter().filter_map(|&row| search.old_row_number(row)).collect();

@@ -311,7 +311,7 @@ impl SuspectBuilder<'_> {
                 at += 1;
             }
             if length >= MIN_LIST_LENGTH {
-                let rest = self.rest_of_list(descent.path[last], types[start]);
+                let rest = self.count_rest_of_list(descent.path[last], types[start]);
                 return Some((start, length as u64 + rest, types[start]));
             }
             start += 1;
@@ -320,7 +320,7 @@ impl SuspectBuilder<'_> {
     }
 
     /// Nodes of the list after the one at which the way down ended: near its end a list no longer has most of the bytes.
-    fn rest_of_list(&self, from: DominatorNode, type_id: TypeId) -> u64 {
+    fn count_rest_of_list(&self, from: DominatorNode, type_id: TypeId) -> u64 {
         let mut length = 0;
         let mut at = from;
         loop {

@@ -35,7 +35,7 @@ pub enum BreakdownBy {
 }
 
 impl BreakdownBy {
-    /// The axes that can come first, by the words for them.
+    /// All but `Caller`, which has a switch of its own, by the words for them.
     pub const WORDS: &[(&str, BreakdownBy)] =
         &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
 }

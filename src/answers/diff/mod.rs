@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use options::{DiffFlags, DiffOptions, GrowthLimit, GrowthLimits};
 pub use rows::*;
 
-pub use super::shared::diff_side::*;
-pub use super::shared::over_limit::OverLimit;
+pub use super::shared::dump_comparison::*;
+pub use super::shared::limit_result::LimitResult;
 pub use crate::analysis::diff::{Amounts, Change, Measure, delta};
 
-use super::diff_side::{DumpSide, check_runtimes};
+use super::dump_comparison::{DumpSide, check_runtimes};
 use super::frame_amounts::FrameAmounts;
 use super::heaps::{ChosenHeaps, HeapChoice, heap_title, process_title_of};
 pub use super::histogram_row::Totals;
@@ -66,7 +66,7 @@ fn compare_dumps(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Resul
                 None => (None, join_by_name(old.rows, new.rows)),
             };
             let whole = if options.scope.chooses_some() { "what matches" } else { "the heap" };
-            let diff = Diff::new(old_totals, new_totals, whole, RowSource::Joined(rows), NO_SUMS, options);
+            let diff = Diff::new(old_totals, new_totals, whole, RowSource::Objects(rows), NO_SUMS, options);
             Ok(Diff { roots_inferred, objects, ..diff })
         }
         (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
@@ -98,7 +98,7 @@ impl Diff {
         let rows = DiffRows::new(source, options);
         let whole = NamedGrowth { name: whole_words, old_bytes: old.bytes(), new_bytes: new.bytes() };
         Diff {
-            over_limits: options.growth_limits.violations(whole, &rows.growth_of_types(), sums),
+            over_limits: options.growth_limits.check_limits(whole, &rows.growth_by_name(), sums),
             shallow_bytes_delta: (!rows.are_of_allocations()).then(|| delta(old.bytes(), new.bytes())),
             old,
             new,

@@ -7,9 +7,9 @@ use std::str::FromStr;
 use crate::analysis::diff::delta;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::diff_side::{SHALLOW_DELTA, TOTAL_DELTA};
+use crate::answers::dump_comparison::{SHALLOW_DELTA, TOTAL_DELTA};
 use crate::answers::heaps::HeapChoice;
-use crate::answers::over_limit::OverLimit;
+use crate::answers::limit_result::LimitResult;
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
 use crate::sort;
 use crate::units::{count_of, format_bytes};
@@ -165,20 +165,20 @@ impl GrowthLimits {
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
     /// stands for it; `rows` are all types, whatever is shown; `sums` the old and new bytes of the types of each limit that has
     /// some, where they are not the sums of rows. O(limits x types).
-    pub(super) fn violations(
+    pub(super) fn check_limits(
         &self,
         whole: NamedGrowth<'_>,
         rows: &[NamedGrowth<'_>],
         mut sums: impl Iterator<Item = (u64, u64)>,
-    ) -> Vec<OverLimit> {
+    ) -> Vec<LimitResult> {
         let some = self.limits.iter().filter_map(|limit| {
             let sum = if limit.limits_types() { sums.next() } else { None };
-            limit.violation(whole, rows, sum)
+            limit.check_limit(whole, rows, sum)
         });
         some.chain(self.each_type.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
     }
 
-    fn check_each_type(&self, share: Percent, whole: u64, rows: &[NamedGrowth<'_>]) -> Option<OverLimit> {
+    fn check_each_type(&self, share: Percent, whole: u64, rows: &[NamedGrowth<'_>]) -> Option<LimitResult> {
         const MAX_TYPES_NAMED: usize = 5;
         let least = self.min_bytes.map_or(0, |least| least.at_least(whole));
         let is_over =
@@ -192,7 +192,7 @@ impl GrowthLimits {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let count = count_of(over.len() as u64, "types");
         let text = format!("{count} grew by more than {share}%: {}{more}", named.join(", "));
-        (!over.is_empty()).then_some(OverLimit { text, is_over: true })
+        (!over.is_empty()).then_some(LimitResult { text, is_over: true })
     }
 }
 
@@ -207,19 +207,20 @@ impl GrowthLimit {
         self.types.as_ref()
     }
 
-    fn violation(
+    /// Result of the limit, if it was passed or no type matches its pattern.
+    fn check_limit(
         &self,
         whole: NamedGrowth<'_>,
         rows: &[NamedGrowth<'_>],
         sum: Option<(u64, u64)>,
-    ) -> Option<OverLimit> {
+    ) -> Option<LimitResult> {
         let checked = match &self.types {
             None => whole,
             Some(pattern) => {
                 let text = pattern.text();
                 let mut own = rows.iter().filter(|row| pattern.matches(row.name)).peekable();
                 if own.peek().is_none() {
-                    return Some(OverLimit::without_matching_rows(
+                    return Some(LimitResult::without_matching_rows(
                         "type in the dumps",
                         &self.text,
                         pattern,
@@ -237,7 +238,7 @@ impl GrowthLimit {
         let grown = Some(checked.growth_bytes()).filter(|grown| *grown > limit)?;
         let (name, bytes) = (checked.name, bytes_in_words(grown));
         let text = format!("{name} grew by {bytes}, over the limit of {}", format_bytes(limit));
-        Some(OverLimit { text, is_over: true })
+        Some(LimitResult { text, is_over: true })
     }
 }
 
@@ -287,8 +288,8 @@ mod tests {
         growth("Same", 9, 9),
     ];
 
-    fn said(limit: &str) -> Option<OverLimit> {
-        limit.parse::<GrowthLimit>().unwrap().violation(HEAP, &ROWS, None)
+    fn said(limit: &str) -> Option<LimitResult> {
+        limit.parse::<GrowthLimit>().unwrap().check_limit(HEAP, &ROWS, None)
     }
 
     #[test]
@@ -348,7 +349,7 @@ mod tests {
                 each_type: share,
                 min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
             };
-            limits.violations(HEAP, &ROWS, std::iter::empty()).pop().map(|over| over.text)
+            limits.check_limits(HEAP, &ROWS, std::iter::empty()).pop().map(|over| over.text)
         };
         let a = "A[] by 200 B (200 bytes)";
         assert_eq!(

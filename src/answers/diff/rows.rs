@@ -13,15 +13,15 @@ use crate::analysis::diff::AllocationDiff;
 use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
 use crate::answers::diff::options::DiffOptions;
 use crate::answers::diff::options::NamedGrowth;
-use crate::answers::diff_side::{
+use crate::answers::dump_comparison::{
     CUM_DELTA, DiffColumn, DiffValue, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW,
     TOTAL_OLD,
 };
-use crate::answers::diff_side::{object_changes, retained_bytes_of_set};
+use crate::answers::dump_comparison::{object_changes, retained_bytes_of_set};
 use crate::answers::figure::{OBJECTS, Unit};
 use crate::answers::heaps::FullerDump;
 use crate::answers::histogram_row::Totals;
-use crate::answers::over_limit::OverLimit;
+use crate::answers::limit_result::LimitResult;
 use crate::answers::paths::SerializeEach;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
@@ -56,7 +56,7 @@ pub struct Diff {
     pub problems: DiffProblems,
     /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
-    pub over_limits: Vec<OverLimit>,
+    pub over_limits: Vec<LimitResult>,
     /// Heaps of allocation totals that only one of the dumps has.
     #[serde(skip)]
     pub unmatched_heaps: UnmatchedHeaps,
@@ -165,9 +165,9 @@ pub struct DiffRows {
 
 /// Data that rows are made of, by number.
 pub(super) enum RowSource {
-    /// Names of objects, in the order of growth.
-    Joined(JoinedRows),
-    /// Names of frames of allocation totals, in the order of growth; what is retained is cum.
+    /// Rows of dumps of objects by name, in the order of growth.
+    Objects(JoinedRows),
+    /// Rows of allocation totals by names of frames, in the order of growth; what is retained is cum.
     Frames(JoinedRows),
     /// Types and backtraces of allocation totals.
     Allocations(Box<AllocationDiff>),
@@ -224,14 +224,14 @@ impl<'d> DiffName<'d> {
 
 impl DiffRows {
     pub(super) fn new(source: RowSource, options: &DiffOptions) -> Self {
-        let of_objects = matches!(source, RowSource::Joined(_));
+        let of_objects = matches!(source, RowSource::Objects(_));
         let columns = options.by.columns(of_objects, options.retained);
         DiffRows { by: options.by, columns, source, options: options.clone(), ordered: Default::default() }
     }
 
     /// Returns true if they are of allocation totals.
     pub fn are_of_allocations(&self) -> bool {
-        !matches!(self.source, RowSource::Joined(_))
+        !matches!(self.source, RowSource::Objects(_))
     }
 
     /// Returns true if they are in the order of percents.
@@ -239,14 +239,14 @@ impl DiffRows {
         self.options.order == Some(PERCENT)
     }
 
-    /// All types, with their bytes on both sides; of those that are asked for.
-    pub(super) fn growth_of_types(&self) -> Vec<NamedGrowth<'_>> {
+    /// All rows by name, types as a rule, with their bytes on both sides; of those that are asked for.
+    pub(super) fn growth_by_name(&self) -> Vec<NamedGrowth<'_>> {
         let is_of_frames = matches!(self.source, RowSource::Frames(_));
         let of_retained = self.options.retained || is_of_frames;
         let bytes = |amounts: &Amounts| if of_retained { amounts.retained_bytes } else { amounts.bytes };
         match &self.source {
-            RowSource::Joined(_) if self.by == DiffBy::Objects => Vec::new(),
-            RowSource::Joined(rows) | RowSource::Frames(rows) => {
+            RowSource::Objects(_) if self.by == DiffBy::Objects => Vec::new(),
+            RowSource::Objects(rows) | RowSource::Frames(rows) => {
                 let rows = rows.iter().map(|(name, change)| (name.as_str(), bytes(&change.old), bytes(&change.new)));
                 rows.map(|(name, old_bytes, new_bytes)| NamedGrowth { name, old_bytes, new_bytes }).collect()
             }
@@ -291,7 +291,7 @@ impl DiffRows {
 
     fn row(&self, by: DiffBy, number: u32) -> DiffRow<'_> {
         let name = match &self.source {
-            RowSource::Joined(rows) | RowSource::Frames(rows) => DiffName::Text(&rows[number as usize].0),
+            RowSource::Objects(rows) | RowSource::Frames(rows) => DiffName::Text(&rows[number as usize].0),
             RowSource::Allocations(diff) if by == DiffBy::Backtraces => DiffName::Backtrace(diff.names_of(number)),
             RowSource::Allocations(diff) => DiffName::Text(diff.type_name(number)),
         };
@@ -300,7 +300,7 @@ impl DiffRows {
 
     fn change(&self, by: DiffBy, number: u32) -> Change<Amounts> {
         match &self.source {
-            RowSource::Joined(rows) | RowSource::Frames(rows) => rows[number as usize].1,
+            RowSource::Objects(rows) | RowSource::Frames(rows) => rows[number as usize].1,
             RowSource::Allocations(diff) if by == DiffBy::Backtraces => diff.change_of_path(number),
             RowSource::Allocations(diff) => diff.change_of_type(number),
         }
@@ -315,7 +315,7 @@ impl DiffRows {
         let with_all = self.options.with_unchanged || by == DiffBy::Objects;
         let is_shown = |change: &Change<Amounts>| with_all || change.old != change.new;
         let mut rows: Vec<u32> = match &self.source {
-            RowSource::Joined(rows) | RowSource::Frames(rows) => {
+            RowSource::Objects(rows) | RowSource::Frames(rows) => {
                 (0u32..).zip(rows).filter(|(_, row)| is_shown(&row.1)).map(|row| row.0).collect()
             }
             RowSource::Allocations(diff) => {
@@ -356,23 +356,24 @@ impl Serialize for DiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let lists = match self.source {
             RowSource::Allocations(_) => vec![DiffBy::default(), DiffBy::Backtraces],
-            RowSource::Joined(_) | RowSource::Frames(_) => vec![self.by],
+            RowSource::Objects(_) | RowSource::Frames(_) => vec![self.by],
         };
         let rows = |by: DiffBy| {
-            let keyed = move |&row: &u32| KeyedRow { row: self.row(by, row), by, list: self };
+            let keyed = move |&row: &u32| SerializableDiffRow { row: self.row(by, row), by, list: self };
             SerializeEach(move || self.ordered(by).rows.iter().map(keyed))
         };
         serializer.collect_map(lists.into_iter().map(|by| (by.rows_key(), rows(by))))
     }
 }
 
-struct KeyedRow<'r> {
+/// A row with what says under which keys its fields are written.
+struct SerializableDiffRow<'r> {
     row: DiffRow<'r>,
     by: DiffBy,
     list: &'r DiffRows,
 }
 
-impl Serialize for KeyedRow<'_> {
+impl Serialize for SerializableDiffRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let DiffRow { name, change } = &self.row;
         let key = self.by.name_figure().key;
@@ -381,8 +382,8 @@ impl Serialize for KeyedRow<'_> {
         if name_comes_first {
             map.serialize_entry(key, name)?;
         }
-        for &DiffColumn { figure, measure, side } in &self.list.columns {
-            match side {
+        for &DiffColumn { figure, measure, value } in &self.list.columns {
+            match value {
                 DiffValue::Old => map.serialize_entry(figure.key, &change.old.get(measure))?,
                 DiffValue::New => map.serialize_entry(figure.key, &change.new.get(measure))?,
                 DiffValue::Growth => map.serialize_entry(figure.key, &change.growth(measure))?,

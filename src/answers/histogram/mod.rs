@@ -14,7 +14,7 @@ use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
 use super::heaps::HeapRow;
 use super::histogram_row::RowAmounts;
-use super::over_limit::OverLimit;
+use super::limit_result::LimitResult;
 use super::problems::problems_of;
 use super::rows::sort_first;
 pub use super::shared::histogram_row::LoaderRow;
@@ -60,7 +60,7 @@ fn histogram_of_types_alone(
     }
     let types: Vec<(&str, u64, u64)> =
         histograms.types(histograms.chosen).filter(|(_, objects, _)| *objects > 0).collect();
-    let answer = of_counts(&types, &[], dump.info(), options)?;
+    let answer = histogram_from_type_counts(&types, &[], dump.info(), options)?;
     Ok(Histogram { problems: problems_of(dump.diagnostics()), ..answer })
 }
 
@@ -137,7 +137,7 @@ fn histogram_of_objects(
         sections.iter().map(|section| section.dangling_references).sum(),
         sections.iter().map(|section| section.null_references).sum(),
     ];
-    let without_bytes = || scope.all_nodes().filter(|&node| !graph.is_counted(node)).count() as u64;
+    let without_bytes = || scope.nodes_ignoring_filter().filter(|&node| !graph.is_counted(node)).count() as u64;
     let [estimated_objects, estimated_bytes] = estimate.rounded().map(|figure| info.sampled.map(|_| figure));
     let totals = Totals::of_objects(sum.objects, sum.shallow_bytes).with([
         (TYPES, Some(group_count as u64)),
@@ -241,13 +241,13 @@ fn add_retained(
 pub fn histogram_of_counts(counted: &CountedTypes, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     let types: Vec<(&str, u64, u64)> =
         counted.types.iter().map(|(name, objects, bytes)| (name.as_str(), *objects, *bytes)).collect();
-    let answer = of_counts(&types, &counted.origins, &counted.info, options)?;
+    let answer = histogram_from_type_counts(&types, &counted.origins, &counted.info, options)?;
     let sections = Some(counted.sections.clone());
     Ok(Histogram { sections, problems: problems_of(&counted.diagnostics), ..answer })
 }
 
 /// The histogram of types with objects and bytes.
-fn of_counts(
+fn histogram_from_type_counts(
     types: &[(&str, u64, u64)],
     origins: &[TypeOrigin],
     info: &FormatInfo,
@@ -426,7 +426,7 @@ impl Histogram {
     fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
         let shown = options.limits.shown_count(rows.len());
         sort_rows(&mut rows, options, shown);
-        let over_limits = options.size_limits.iter().filter_map(|limit| limit.violation(&rows)).collect();
+        let over_limits = options.size_limits.iter().filter_map(|limit| limit.check_limit(&rows)).collect();
         let rows_hidden = rows.len() - shown;
         rows.truncate(shown);
         Histogram { rows: KeyedValue::rows(self.group_by, rows), rows_hidden, over_limits, ..self }
@@ -434,23 +434,24 @@ impl Histogram {
 }
 
 impl SizeLimit {
-    fn violation(&self, rows: &[HistogramRow]) -> Option<OverLimit> {
+    /// Result of the limit, if it was passed or no type matches its pattern.
+    fn check_limit(&self, rows: &[HistogramRow]) -> Option<LimitResult> {
         let first = rows.iter().find(|row| self.types.matches(row.name()));
         let takes = if first.is_some_and(|row| row.retained_bytes.is_some()) { "retains" } else { "takes" };
         self.check_bytes(None, takes, rows)
     }
 
     /// `bytes`: what those that match have together, where it is more or less than the rows' sum.
-    fn check_bytes(&self, bytes: Option<u64>, takes: &str, rows: &[HistogramRow]) -> Option<OverLimit> {
+    fn check_bytes(&self, bytes: Option<u64>, takes: &str, rows: &[HistogramRow]) -> Option<LimitResult> {
         let own: Vec<&HistogramRow> = rows.iter().filter(|row| self.types.matches(row.name())).collect();
         if own.is_empty() {
             let names = rows.iter().map(HistogramRow::name);
-            return Some(OverLimit::without_matching_rows("type in the dump", &self.text, &self.types, names));
+            return Some(LimitResult::without_matching_rows("type in the dump", &self.text, &self.types, names));
         }
         let bytes_of = |row: &&HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
         let bytes = bytes.unwrap_or_else(|| own.iter().map(bytes_of).fold(0, u64::saturating_add));
         let (pattern, limit) = (self.types.text(), format_bytes(self.bytes));
         let text = format!("{pattern} {takes} {} ({bytes} bytes), over the limit of {limit}", format_bytes(bytes));
-        (bytes > self.bytes).then_some(OverLimit { text, is_over: true })
+        (bytes > self.bytes).then_some(LimitResult { text, is_over: true })
     }
 }

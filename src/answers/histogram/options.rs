@@ -41,7 +41,7 @@ pub struct SizeLimit {
     pub text: String,
     /// Types that are limited.
     pub types: TypePattern,
-    /// Shallow bytes of all their objects.
+    /// The most bytes that all their objects may take, or retain where rows have retained bytes.
     pub bytes: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::answers::heaps::{FullerDump, HeapRow};
 use crate::answers::histogram::options::RetainedBy;
 use crate::answers::histogram::owners::owner_note;
 use crate::answers::histogram_row::{HistogramRow, KeyedValue, Totals};
-use crate::answers::over_limit::OverLimit;
+use crate::answers::limit_result::LimitResult;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};
@@ -106,7 +106,7 @@ pub struct Histogram {
     pub rows_hidden: usize,
     /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
-    pub over_limits: Vec<OverLimit>,
+    pub over_limits: Vec<LimitResult>,
     /// A memory dump with more heaps than the one that was chosen by default.
     #[serde(skip)]
     pub fuller_dump: Option<FullerDump>,

@@ -16,7 +16,7 @@ use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTI
 use crate::answers::heaps::{HeapRow, pids_and_parts};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
-use crate::answers::words::{shared_folder_of, utc_text};
+use crate::answers::times_and_file_names::{shared_folder_of, utc_text};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
@@ -357,7 +357,7 @@ pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError>
     })
 }
 
-fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatFacts {
+fn format_facts(info: &FormatInfo, producer: Option<Option<String>>) -> FormatFacts {
     FormatFacts {
         format: info.format.to_string(),
         title: info.title.to_string(),
@@ -381,7 +381,7 @@ fn info_of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessS
         section_row(graph, id, section, &tally_section(graph, reachable, id), &roots.of_sections[at])
     });
     ObjectInfo {
-        format: format_row(info, Some(info.producer.clone())),
+        format: format_facts(info, Some(info.producer.clone())),
         sections: sections.collect(),
         records: record_counts(info),
         trailer: info.trailer.clone(),
@@ -406,7 +406,7 @@ fn info_of_types_alone(dump: &OpenDump) -> ObjectInfo {
     let info = dump.info();
     let row = |(at, snapshot)| SnapshotRow { references: None, ..snapshot_row(at + 1, snapshot) };
     ObjectInfo {
-        format: format_row(info, Some(info.producer.clone())),
+        format: format_facts(info, Some(info.producer.clone())),
         sections: Vec::new(),
         records: record_counts(info),
         trailer: None,
@@ -513,7 +513,7 @@ fn info_of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> Allocat
         detail: time.detail.clone(),
     });
     AllocationInfo {
-        format: format_row(info, None),
+        format: format_facts(info, None),
         sections: pids_and_parts(allocations).into_iter().enumerate().map(process).collect(),
         dumps: dumps.collect(),
         heaps: allocations.heaps.iter().zip(&totals).map(|(heap, total)| HeapRow::new(heap, total)).collect(),

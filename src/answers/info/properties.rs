@@ -12,7 +12,7 @@ use crate::input::{FieldValue, ReferenceName, Value};
 
 /// Stands in place of a text that may be a secret.
 const SECRET_MASK: &str = "***";
-/// Words that say so in a name.
+/// Words in the name of a setting that say that its text may be a secret.
 const SECRET_WORDS: [&str; 4] = ["password", "token", "secret", "key"];
 /// Entries of one map that are read, and slots of its table.
 const MAX_ENTRIES: usize = 1 << 16;
@@ -54,7 +54,7 @@ pub(super) fn read_settings(dump: &OpenDump, with_secrets: bool) -> Result<Proce
     let properties = static_of("java.lang.System", "props").map(|map| reader.texts(map)).unwrap_or_default();
     let environment = static_of("java.lang.ProcessEnvironment", "theEnvironment");
     let environment = environment.map(|map| reader.texts(map)).unwrap_or_default();
-    let machine = reader.only_instance("sun.management.VMManagementImpl");
+    let machine = reader.first_instance("sun.management.VMManagementImpl");
     let mut arguments =
         machine.and_then(|node| reader.field(node, "vmArgs")).map_or(Vec::new(), |list| reader.list(list));
     arguments.extend(
@@ -121,7 +121,7 @@ impl MapReader<'_> {
         self.field(self.graph.types().class_object(self.class(class)?)?, field)
     }
 
-    fn only_instance(&self, class: &str) -> Option<NodeId> {
+    fn first_instance(&self, class: &str) -> Option<NodeId> {
         let class = self.class(class)?;
         self.graph.nodes().find(|&node| self.graph.type_of(node) == class)
     }

@@ -89,7 +89,7 @@ pub(super) fn find_causes<'d>(
         .as_ref()
         .map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
     let mut large = alone.find_grown_places(usize::MAX);
-    analysed.causes().narrow_to_holders(&mut large, least_bytes);
+    analysed.cause_analysis().narrow_to_holders(&mut large, least_bytes);
     let (found, search) = match &search {
         Some(search) => (search.find_grown_places(MAX_CAUSES), search),
         None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
@@ -120,7 +120,7 @@ pub(super) fn find_causes<'d>(
 impl DumpCauses<'_> {
     /// The suspects, those with words first, and how many more there are that did not grow; these too where they are asked
     /// for. O(objects).
-    pub(super) fn suspects(
+    pub(super) fn take_suspects(
         &mut self,
         libraries: &TypeSet,
         with_unchanged: bool,
@@ -132,7 +132,7 @@ impl DumpCauses<'_> {
             (topmost, DescribedSuspect { growth, element_type, cause: None, named_cause: Some(Box::new(named)) })
         });
         let unchanged = if self.before.is_some() && !with_unchanged { large.len() } else { 0 };
-        let causes = self.analysed.causes();
+        let causes = self.analysed.cause_analysis();
         let evidence = SuspectBuilder {
             graph: causes.graph,
             dominators: causes.dominators,

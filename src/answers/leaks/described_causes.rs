@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::ended_states::{ended_objects, has_equal_keys};
 use super::growth::SuspectGrowth;
 use super::holder_words::{HolderDescription, HolderKind, HolderRow, name_without_differing_numbers};
-use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_text};
+use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_owner_and_text};
 use super::program::{AnalysedHeap, V8_STRING_TYPES, simple_name};
 use super::shapes::{LeakShape, shape_of};
 use crate::analysis::diff::delta;
@@ -18,7 +18,7 @@ use crate::units::{count_of, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const MIN_RUNTIME_ONLY_SHARE: f64 = 0.10;
-/// Nothing smaller is a cause.
+/// Nothing smaller that is left over is a cause, and no fewer bytes outside the heap are worth a word.
 pub(super) const MIN_CAUSE_BYTES: u64 = 64 << 10;
 /// Fewer objects of the runtime's, kept by the runtime alone and not there before, are what it makes once.
 const MAX_RUNTIME_SINGLETONS: u64 = 10;
@@ -80,7 +80,7 @@ pub(super) struct DescribedCause {
     pub(super) rows: Vec<u32>,
 }
 
-/// Both dumps' rows, and what is asked of them.
+/// Puts causes into words: both dumps made ready, and the search that found the causes.
 pub(super) struct CauseNamer<'f, 'd> {
     pub(super) analysed: &'f AnalysedHeap<'d>,
     pub(super) before: Option<&'f AnalysedHeap<'d>>,
@@ -97,11 +97,11 @@ impl CauseNamer<'_, '_> {
     /// Every cause but loaders, each once.
     pub(super) fn name_all(&self, found: Vec<GrownPlace>) -> Vec<DescribedCause> {
         let analysed = self.analysed;
-        let causes = analysed.causes();
+        let causes = analysed.cause_analysis();
         let mut found = causes.measure_causes(found, &analysed.heap.off_heap);
         found.retain(|cause| !analysed.heap.is_machinery(cause.example) && !self.is_of_left_over_loader(cause));
         let (mut found, large): (Vec<LeakCause>, Vec<LeakCause>) =
-            found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_explained(cause));
+            found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_worth_telling(cause));
         causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
         let mut named: Vec<DescribedCause> = found
@@ -128,7 +128,7 @@ impl CauseNamer<'_, '_> {
 
     fn retained_before(&self, causes: &[LeakCause]) -> Vec<Option<u64>> {
         let Some(before) = self.before else { return vec![None; causes.len()] };
-        before.causes().retained_before(self.search, causes).into_iter().map(Some).collect()
+        before.cause_analysis().retained_before(self.search, causes).into_iter().map(Some).collect()
     }
 
     /// True for what goes with a loader that is left over.
@@ -146,7 +146,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// False for what a runtime gives up by itself, and for warm-up.
-    fn is_explained(&self, cause: &LeakCause) -> bool {
+    fn is_worth_telling(&self, cause: &LeakCause) -> bool {
         let heap = &self.analysed.heap;
         let nodes = self.analysed.paths.path_to(cause.example);
         let soft = heap.graph.soft_references().unwrap_or(&[]);
@@ -174,7 +174,7 @@ impl CauseNamer<'_, '_> {
         key.is_some_and(is_of_variable)
             || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)
             || most_telling_root(self.analysed, way.start)
-                .is_some_and(|root| root_text(self.analysed, root).0 != CodeOwner::Runtime)
+                .is_some_and(|root| root_owner_and_text(self.analysed, root).0 != CodeOwner::Runtime)
             || (cause.grown.objects_old > 0 || cause.grown.objects >= MAX_RUNTIME_SINGLETONS)
                 && cause.grown.growth as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
@@ -240,7 +240,7 @@ impl CauseNamer<'_, '_> {
             Some(ended) => format!(": {} of them {}", format_count(ended.count), ended.clause),
             None => shape.map_or(String::new(), |shape| format!(": {}", shape.clause)),
         };
-        named.sentence = self.sentence(&named, reason, &way, element, cause.example)
+        named.sentence = self.main_clause(&named, reason, &way, element, cause.example)
             + &says
             + &self.growth_clause(&named, reason)
             + ".";
@@ -260,7 +260,7 @@ impl CauseNamer<'_, '_> {
         format!("{}, {share:.0} %{outside}", self.bytes_in_words(bytes))
     }
 
-    fn sentence(
+    fn main_clause(
         &self,
         named: &DescribedCause,
         reason: CauseReason,
@@ -325,7 +325,7 @@ impl CauseNamer<'_, '_> {
 
     fn threads_clause(&self, named: &DescribedCause, element: u32, size: &str) -> String {
         let heap = &self.analysed.heap;
-        let members = self.analysed.causes().members(element);
+        let members = self.analysed.cause_analysis().members(element);
         let mut names: Vec<&str> =
             members.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
         names.sort_unstable();

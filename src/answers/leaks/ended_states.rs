@@ -97,13 +97,14 @@ impl EndedState {
     }
 }
 
-/// Keys of a hash table that are looked at, and how many are enough to judge.
+/// Keys of a hash table that are looked at, evenly chosen.
 const MAX_KEYS_READ: usize = 1000;
+/// Of fewer keys nothing is said.
 const MIN_KEYS_TO_JUDGE: usize = 100;
 /// References between a key and its map: its entry, others of the same bin, the table.
-const STEPS_TO_MAP: usize = 64;
-/// Keys are equal where so many of them are one by their fields.
-const MIN_EQUAL_KEYS: usize = 4;
+const MAX_STEPS_TO_MAP: usize = 64;
+/// Keys are equal where there are so many of them on average for each that is different by its fields.
+const MIN_KEYS_PER_DISTINCT_KEY: usize = 4;
 
 /// True where a hash table of Java holds what is kept under keys of the program's own that are equal by their fields: with
 /// equals and hashCode it would hold one of each.
@@ -123,9 +124,9 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
     let Some(row) = key.and_then(|key| analysed.rows.row_of(key)) else { return false };
     // Keys of one map: others of its kind may have equal ones.
     let above =
-        |node: NodeId| std::iter::successors(Some(node), |&at| analysed.paths.parent(at)).skip(1).take(STEPS_TO_MAP);
+        |node: NodeId| std::iter::successors(Some(node), |&at| analysed.paths.parent(at)).skip(1).take(MAX_STEPS_TO_MAP);
     let map = entry.and_then(|entry| above(entry).find(|&node| !heap.type_role(node).is_carrier));
-    let mut keys = analysed.causes().members(row);
+    let mut keys = analysed.cause_analysis().members(row);
     keys.retain(|&key| map.is_some_and(|map| above(key).any(|node| node == map)));
     let text = |value: &Value| match value {
         Value::Object(node) => values.shown_value(*node).map_or_else(|| format!("{value:?}"), |said| said.plain()),
@@ -137,7 +138,7 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
         looked_at += 1;
         different.insert(values.raw_fields(key).iter().map(|field| text(&field.value)).collect::<Vec<_>>());
     }
-    looked_at >= MIN_KEYS_TO_JUDGE && MIN_EQUAL_KEYS * different.len() <= looked_at
+    looked_at >= MIN_KEYS_TO_JUDGE && MIN_KEYS_PER_DISTINCT_KEY * different.len() <= looked_at
 }
 
 /// Objects of one type that are over.
@@ -151,7 +152,7 @@ pub(super) struct EndedObjects {
 /// Those of a row of a type that are over, where these are most.
 pub(super) fn ended_objects(analysed: &AnalysedHeap<'_>, type_id: TypeId, row: u32) -> Option<EndedObjects> {
     let state = EndedState::of(analysed, type_id)?;
-    let members = analysed.causes().members(row);
+    let members = analysed.cause_analysis().members(row);
     let count = state.select_ended(analysed, &members).len();
     (2 * count > members.len()).then(|| EndedObjects {
         count: count as u64,

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::leak_path::{LeakPath, LeakPathStep, key_of_thread_local, most_telling_root, root_text};
+use super::leak_path::{LeakPath, LeakPathStep, key_of_thread_local, most_telling_root, root_owner_and_text};
 use super::program::{AnalysedHeap, mask_digits, simple_name};
 use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted_type_name;
@@ -72,7 +72,7 @@ impl HolderDescription {
         }
         let root = most_telling_root(analysed, way.start);
         let (root_owner, root_words) =
-            root.map_or((CodeOwner::Runtime, String::new()), |root| root_text(analysed, root));
+            root.map_or((CodeOwner::Runtime, String::new()), |root| root_owner_and_text(analysed, root));
         let Some(own) = deepest_step(above, LeakPathStep::is_own)
             .or_else(|| (root_owner == CodeOwner::Application).then_some(usize::MAX))
             .or_else(|| {

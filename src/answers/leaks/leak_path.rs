@@ -144,7 +144,7 @@ impl LeakPathStep {
         matches!(self.name, Some(ReferenceName::Local(_)))
     }
 
-    /// True for a reference of the program's own that has a name.
+    /// True for a reference of the program's own: a variable, one with a name of its own, or one that the dump does not name.
     pub(super) fn is_own(&self) -> bool {
         self.owner == CodeOwner::Application && (self.is_local() || self.field().is_some() || self.name.is_none())
     }
@@ -185,7 +185,7 @@ pub(super) fn most_telling_root<'p>(analysed: &'p AnalysedHeap<'_>, node: NodeId
 }
 
 /// `static Shop.cache`, of roots that are a class's variables; else what kind of root it is.
-pub(super) fn root_text(analysed: &AnalysedHeap<'_>, root: &Root) -> (CodeOwner, String) {
+pub(super) fn root_owner_and_text(analysed: &AnalysedHeap<'_>, root: &Root) -> (CodeOwner, String) {
     let graph = analysed.heap.graph;
     let container = root.container.map(|class| dotted_type_name(graph.type_name(class)));
     let name = graph.root_name(root);

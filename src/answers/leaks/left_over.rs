@@ -16,8 +16,9 @@ use crate::graph::{Loader, NodeId};
 use crate::sort;
 use crate::units::format_count;
 
-/// Loaders without a state that define one class: so many more than before, and so many in one dump, are left over.
+/// Loaders without a state that define one class are left over where there are so many more than before;
 const MIN_ADDED_TWIN_LOADERS: usize = 2;
+/// without an older dump, where there are so many of them.
 const MIN_TWIN_LOADERS_IN_ONE_DUMP: usize = 4;
 
 /// Takes loaders without a state for left over where there are more of one type that define one class. Returns that type and
@@ -26,7 +27,7 @@ pub(super) fn mark_surplus_twins(
     before: Option<&mut LeftOverLoaders>,
     now: &mut LeftOverLoaders,
 ) -> Option<(String, String)> {
-    if !now.stopped_loaders.is_empty() {
+    if !now.left_over_nodes.is_empty() {
         return None;
     }
     let mut found: Vec<(&String, usize)> = now
@@ -44,11 +45,11 @@ pub(super) fn mark_surplus_twins(
     found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let name = found.first()?.0.clone();
     let (loaders, class) = now.twin_loaders_by_type.get(&name)?.clone();
-    now.stopped_loaders.extend(loaders);
+    now.left_over_nodes.extend(loaders);
     if let Some(before) = before
         && let Some((loaders, _)) = before.twin_loaders_by_type.get(&name).cloned()
     {
-        before.stopped_loaders.extend(loaders);
+        before.left_over_nodes.extend(loaders);
     }
     Some((name, class))
 }
@@ -167,7 +168,7 @@ impl CauseNamer<'_, '_> {
             return None;
         }
         let loaders = |analysed: &AnalysedHeap<'_>| {
-            LeftOverObjects::new(analysed, analysed.heap.left_over_loaders.len(), topmost_of_loaders(analysed))
+            LeftOverObjects::new(analysed, analysed.heap.left_over_loaders.len(), topmost_left_over_loaders(analysed))
         };
         let (now, before) = (loaders(analysed), self.before.map(loaders));
         let (count_old, bytes_old) = before.as_ref().map_or((0, 0), |before| (before.count, before.retained_bytes));
@@ -244,7 +245,7 @@ impl CauseNamer<'_, '_> {
 }
 
 /// Left-over loaders and their classes that none of the others dominates.
-fn topmost_of_loaders(analysed: &AnalysedHeap<'_>) -> Vec<DominatorNode> {
+fn topmost_left_over_loaders(analysed: &AnalysedHeap<'_>) -> Vec<DominatorNode> {
     let (heap, types) = (&analysed.heap, analysed.heap.graph.types());
     let is_member = |node: NodeId| {
         heap.left_over_loaders.contains(&node)

@@ -33,7 +33,7 @@ use causes::{DescribedSuspect, find_causes};
 use view::held_types;
 
 use super::detached::{DetachedRow, detached_trees};
-use super::diff_side::check_runtimes;
+use super::dump_comparison::check_runtimes;
 use super::libraries::library_types;
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::ReferenceNames;
@@ -120,7 +120,7 @@ fn find_suspects<'d>(
     let libraries = library_types(graph, dump.info().runtime(), &options.libraries, &options.mine);
     let mut found = find_causes(old, dump, options, least_bytes)?;
     let threshold_bytes = found.threshold;
-    let (mut rows, unchanged) = found.suspects(&libraries, options.with_unchanged);
+    let (mut rows, unchanged) = found.take_suspects(&libraries, options.with_unchanged);
     if old.is_none() {
         let bytes = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
             suspect.retained_bytes.saturating_add(told.off_heap_bytes())

@@ -154,11 +154,11 @@ fn accumulation_sentence(
     if what.is_none() && !is_itself && (is_largest || is_group) {
         return String::new();
     }
-    let field = (is_explained && !is_group).then(|| special_cases::field_of_accumulation(suspects, suspect)).flatten();
+    let field = (is_explained && !is_group).then(|| special_cases::fields_to_accumulation(suspects, suspect)).flatten();
     let field = field.map_or(String::new(), |field| format!(", its {field}"));
     let place = if is_largest { "there".to_string() } else { format!("in {}{field}", object_name(&point.object)) };
     let is_collection = is_explained && point.members.is_some();
-    let count = is_collection.then(|| special_cases::count_of_collection(suspects, suspect)).flatten();
+    let count = is_collection.then(|| special_cases::collection_size_clause(suspects, suspect)).flatten();
     let count = count.map_or(String::new(), |count| format!(" ({count})"));
     let what = what.map_or(String::new(), |what| format!(", {what}{count}"));
     let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;

@@ -22,7 +22,7 @@ const MAX_TYPES_NAMED: usize = 3;
 const SIZE_FIELDS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
 
 /// The fields on the way from the suspect to the place where memory piles up: `.listeners.elementData`.
-pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+pub(super) fn fields_to_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let names = suspects.names?;
     let (mut fields, mut node) = (Vec::new(), suspect.accumulation.node);
     while node != suspect.largest() && fields.len() < MAX_STEPS {
@@ -36,7 +36,7 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
 }
 
 /// Number of elements that the collection around an array says it has: `java.util.ArrayList.size is 300`.
-pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+pub(super) fn collection_size_clause(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let values = suspects.values?;
     let collection = suspects.dominator_of(suspect.accumulation.node)?;
     let fields = values.raw_fields(collection);

@@ -10,7 +10,7 @@ use crate::analysis::diff;
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
-use crate::answers::diff_side::{object_changes, retained_bytes_of_set};
+use crate::answers::dump_comparison::{object_changes, retained_bytes_of_set};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
 use crate::answers::{AnswerError, Limits, PathRow};

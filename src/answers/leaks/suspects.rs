@@ -45,8 +45,8 @@ pub struct Suspects<'d> {
     pub(super) descriptions: Vec<DescribedSuspect>,
 }
 
-/// Words about holders that are kept, in bytes.
-const HOLDER_CACHE_BYTES: usize = 4 << 10;
+/// Words for a holder are kept if they have fewer bytes.
+const MAX_CACHED_HOLDER_BYTES: usize = 4 << 10;
 
 /// Ways from roots to so many classes and modules are searched one by one, to more all at once.
 const MAX_PATHS_SEARCHED_SINGLY: usize = 8;
@@ -149,7 +149,7 @@ impl<'d> Suspects<'d> {
             return words.clone();
         }
         let words = path.holders();
-        if words.len() < HOLDER_CACHE_BYTES {
+        if words.len() < MAX_CACHED_HOLDER_BYTES {
             self.holder_cache.borrow_mut().insert(start, words.clone());
         }
         words

@@ -21,7 +21,7 @@ const MAX_TYPES_LISTED: usize = 20;
 pub enum SubjectKind {
     /// One object.
     Object,
-    /// Objects of one type directly under the roots.
+    /// Objects of one type that no single object holds together.
     Group,
 }
 

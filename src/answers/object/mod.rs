@@ -46,7 +46,7 @@ impl ObjectOptions {
 pub struct ObjectAnswer<'d> {
     /// The object.
     pub object: ShownObject,
-    /// True if a strong root reaches it.
+    /// Whether strong roots reach it, and why not.
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// Its own root records, weak ones too.

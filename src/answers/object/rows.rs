@@ -11,7 +11,7 @@ use crate::answers::values::{ShownValue, ValueReader};
 use crate::graph::{HeapGraph, NodeId, Reference};
 use crate::sort;
 
-/// Objects by number. Many rows are made one by one.
+/// References from one object, or to it, as rows that are made one by one: they may be many.
 #[derive(Debug)]
 pub struct ReferenceRows<'d> {
     graph: &'d HeapGraph,

@@ -32,7 +32,7 @@ pub enum KeptRows {
     All,
     /// Those with at least this share of the reached objects, of paths to one object this share of the paths; or with so many
     /// of them, where the threshold is a number.
-    OfShare(Threshold),
+    AtLeast(Threshold),
     /// The largest, on so many lines, of which each level that was cut takes one: fewer where a row more would bring a long path
     /// with it, more where one path is longer.
     Largest(usize),
@@ -79,7 +79,7 @@ impl MergedPathsOptions {
         line.repeated_option("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.with_weak_roots);
         line.switch("--all-steps", self.all_steps);
-        if let KeptRows::OfShare(Threshold::Share(share)) = self.kept_rows {
+        if let KeptRows::AtLeast(Threshold::Share(share)) = self.kept_rows {
             line.option("--min-percent", Some(&share.to_string()));
         }
         Limits { reverse: false, ..self.limits }.add_to(&mut line);
@@ -101,7 +101,7 @@ pub struct MergedRootPaths<'d> {
     /// The expression that they fulfil, if there is one.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Paths to that.
+    /// Paths to the object, if all are to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_count: Option<u64>,
     /// Objects that are asked for, reachable or not.
@@ -308,7 +308,7 @@ impl<'d> MergedPathRows<'d> {
         }
         match kept_rows {
             KeptRows::All => is_kept.fill(true),
-            KeptRows::OfShare(share) => {
+            KeptRows::AtLeast(share) => {
                 let least = share.at_least(merged.reached_objects);
                 is_kept.iter_mut().zip(&merged.rows).for_each(|(is_kept, row)| *is_kept |= row.objects >= least);
             }
@@ -345,8 +345,8 @@ impl<'d> MergedPathRows<'d> {
     /// The options that ask for all rows, where some were left out.
     pub(crate) fn options_for_all(&self) -> &'static str {
         match (self.kept_rows, self.limits.rows) {
-            (KeptRows::OfShare(_), None) => "--min-percent 0",
-            (KeptRows::OfShare(_), Some(_)) => "-n 0 --min-percent 0",
+            (KeptRows::AtLeast(_), None) => "--min-percent 0",
+            (KeptRows::AtLeast(_), Some(_)) => "-n 0 --min-percent 0",
             _ => "-n 0",
         }
     }
@@ -543,7 +543,7 @@ mod tests {
         // A share keeps all rows that have it.
         let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
-        let kept = tree(KeptRows::OfShare(share), None);
+        let kept = tree(KeptRows::AtLeast(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
         assert!(wanted > 3 && kept.len() < all.len());
         assert_eq!(kept.options_for_all(), "--min-percent 0");

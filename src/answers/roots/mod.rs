@@ -76,7 +76,7 @@ impl RootPathsOptions {
 pub struct RootPathsAnswer<'d> {
     /// The object.
     pub object: RetainingObject,
-    /// True if a strong root reaches it.
+    /// Whether strong roots reach it, and why not.
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// The paths, shortest first.

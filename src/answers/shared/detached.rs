@@ -147,7 +147,7 @@ fn holder_of(graph: &HeapGraph, names: Option<ReferenceNames<'_>>, way: &[NodeId
     let type_name = |node: NodeId| graph.type_name(graph.type_of(node));
     let names_of = names.map(|names| {
         let before = |at: usize| at.checked_sub(1).map(|at| way[at]);
-        let pairs = way.windows(2).enumerate().map(|(at, pair)| names.step(before(at), pair[0], pair[1]));
+        let pairs = way.windows(2).enumerate().map(|(at, pair)| names.between_on_path(before(at), pair[0], pair[1]));
         pairs.map(|name| super::paths::reference_suffix(&name.unwrap_or_else(|| "?".into()))).collect::<String>()
     });
     Some(DetachedHolder {

@@ -54,7 +54,7 @@ pub enum AnswerError {
     /// Objects in several sections have this id; their full ids.
     #[error("object {0} is in several sections: {ids}", ids = .1.join(", "))]
     AmbiguousObject(String, Vec<String>),
-    /// The question names section `asked` for an object of another.
+    /// The question names a section, by its number from 1, for an object of another: its id.
     #[error("object {0} is not in section {1}")]
     ObjectInOtherSection(String, usize),
     /// The id names a section by a number that there is not: the id, and how many sections there are.
@@ -88,7 +88,7 @@ pub enum AnswerError {
         /// Only together with the trees before it.
         with_earlier: bool,
     },
-    /// The answer takes more work than is done without being asked: what, and how much is allowed.
+    /// The answer takes more work than is done without being asked: which work, in words.
     #[error("{0}")]
     TooMuchWork(String),
     /// The retained size of this many objects together takes more work than is done without being asked.
@@ -133,7 +133,7 @@ pub enum AnswerError {
     #[error("not every dump says when it was taken")]
     NoDumpTimes,
     /// So few dumps that can be read prove nothing of what grows, or have no trend: how many it takes.
-    #[error("{text}", text = too_few_dumps(*.0, *.1))]
+    #[error("{text}", text = too_few_dumps_text(*.0, *.1))]
     TooFewDumps(usize, usize),
     /// The dump does not have what an expression names.
     #[error("{0}")]
@@ -160,7 +160,7 @@ impl From<FilterProblem> for AnswerError {
     }
 }
 
-fn too_few_dumps(there: usize, least: usize) -> String {
+fn too_few_dumps_text(there: usize, least: usize) -> String {
     let dumps = count_of(there as u64, "dumps");
     match least {
         MIN_JUDGED_DUMPS => {

@@ -14,6 +14,7 @@ use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
 use crate::input::{AllocationGroup, ShownValue};
 
+/// Groups of the objects of a scope: their names, and which object is in which.
 pub(crate) struct Groups<'d> {
     graph: &'d HeapGraph,
     by: GroupBy,
@@ -37,6 +38,7 @@ pub(crate) struct Groups<'d> {
 /// Types of one name that are groups of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SameNameTypes {
+    /// None: they are one group.
     Merged,
     /// Those of different loaders.
     ByLoader,

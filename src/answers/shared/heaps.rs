@@ -32,7 +32,7 @@ pub struct ChosenHeaps<'d> {
     pub fuller_dump: Option<FullerDump>,
 }
 
-/// Some memory dumps of a trace are lighter than others, and hold heaps of fewer allocators.
+/// Says that the memory dump that was chosen by default has fewer heaps than another: some of a trace are lighter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FullerDump {
     /// The dump that was chosen, from 1.
@@ -55,10 +55,10 @@ impl FullerDump {
 }
 
 impl HeapChoice {
-    /// Object graphs have one memory dump, and no allocators.
+    /// Makes sure that a dump of objects can be asked: it is one memory dump, and has no processes with allocators.
     ///
     /// # Errors
-    /// If anything is asked for that they do not have.
+    /// If anything is asked for that it does not have.
     pub fn check_on_objects(&self) -> Result<(), AnswerError> {
         if self.process.is_some() || self.allocator.is_some() {
             return Err(AnswerError::NeedsAllocations);

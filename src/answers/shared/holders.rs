@@ -57,16 +57,17 @@ pub(in crate::answers) struct FieldHolderFinder<'d> {
 /// References of an object from which on they are not told apart.
 const MAX_NAMED_REFERENCES: usize = 256;
 
+/// Holders of some objects: their names, and which holds each object.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectHolders {
     pub(in crate::answers) names: Vec<HolderName>,
-    /// By object its name.
+    /// By object: the number of the name of its holder.
     pub(in crate::answers) name_by_object: Vec<u32>,
 }
 
 impl<'d> FieldHolderFinder<'d> {
     /// Shortest paths to all objects: O(objects + references), 8 bytes per object, unless an index has them.
-    pub(in crate::answers) fn find(dump: &'d OpenDump, collections: &CollectionTypes) -> Result<Self, AnswerError> {
+    pub(in crate::answers) fn new(dump: &'d OpenDump, collections: &CollectionTypes) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         if dump.indexed_parents().is_none() {
             dump.check_rows(graph.node_count() as u64, 12)?;
@@ -166,7 +167,7 @@ pub struct KnownCollections {
 
 impl KnownCollections {
     /// Error: at a line that makes no sense.
-    pub(in crate::answers) fn table(&self) -> Result<CollectionRules, AnswerError> {
+    pub(in crate::answers) fn rules(&self) -> Result<CollectionRules, AnswerError> {
         let mut table = CollectionRules::known();
         if let Some((name, text)) = &self.more {
             table.add_lines(text).map_err(|bad| AnswerError::InvalidCollectionTable(format!("{name}: {bad}")))?;

@@ -5,7 +5,7 @@
 
 pub(in crate::answers) mod command_line;
 pub mod detached;
-pub(in crate::answers) mod diff_side;
+pub(in crate::answers) mod dump_comparison;
 pub(in crate::answers) mod error;
 pub mod figure;
 pub(in crate::answers) mod frame_amounts;
@@ -17,7 +17,7 @@ pub mod heaps;
 pub(crate) mod histogram_row;
 pub mod holders;
 pub mod libraries;
-pub(in crate::answers) mod over_limit;
+pub(in crate::answers) mod limit_result;
 pub(in crate::answers) mod paths;
 pub mod problems;
 pub(in crate::answers) mod reference_names;
@@ -26,10 +26,10 @@ pub(in crate::answers) mod scope;
 pub mod tree;
 pub mod type_treemap;
 pub mod values;
-pub(in crate::answers) mod words;
+pub(in crate::answers) mod times_and_file_names;
 
 pub use command_line::CommandLine;
-pub use diff_side::DiffBy;
+pub use dump_comparison::DiffBy;
 pub use error::{AnswerError, MIN_JUDGED_DUMPS};
 pub use figure::Figure;
 pub use group_by::GroupBy;

@@ -75,7 +75,7 @@ impl<'p> PathRow<'p> {
         let (mut before, mut last) = (None, None);
         self.path.nodes().skip(place).map(move |node| {
             let from = last.replace(node);
-            let reference = names.zip(from).and_then(|(names, from)| names.step(before, from, node));
+            let reference = names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node));
             before = from;
             NamedRow { row: ObjectRow::new(graph, node), reference }
         })
@@ -84,9 +84,9 @@ impl<'p> PathRow<'p> {
     /// The places of the first class object on the path that a loader before it has loaded, and of that loader: what stands
     /// before the class is the same for every class of a program. O(steps to it, some at most).
     pub fn class_start(&self) -> Option<(usize, usize)> {
-        const MAX_CLASS_START: usize = 16;
+        const MAX_OBJECTS_UP_TO_CLASS: usize = 16;
         let types = self.graph.types();
-        let nodes: Vec<NodeId> = self.path.nodes().take(MAX_CLASS_START).collect();
+        let nodes: Vec<NodeId> = self.path.nodes().take(MAX_OBJECTS_UP_TO_CLASS).collect();
         nodes.iter().enumerate().find_map(|(place, &node)| match types.loader(types.of_class_object(node)?) {
             Loader::Object(loader) => Some((place, nodes[..place].iter().position(|node| *node == loader)?)),
             _ => None,
@@ -269,7 +269,7 @@ impl Iterator for PathSteps<'_> {
             object: ObjectRow::new(self.graph, node),
             retained_bytes: retained.bytes_of(dominators, node),
             node,
-            reference: self.names.zip(from).and_then(|(names, from)| names.step(before, from, node)),
+            reference: self.names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node)),
         })
     }
 

@@ -21,15 +21,15 @@ impl<'d> ReferenceNames<'d> {
         })
     }
 
-    /// [`step`](Self::step) where nothing comes before.
+    /// [`between_on_path`](Self::between_on_path) where nothing comes before.
     pub fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
-        self.step(None, from, to)
+        self.between_on_path(None, from, to)
     }
 
     /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`. A
     /// captured variable is that of the closure `before` on the path, where there is one. O(references of `from`), and a
     /// few reads of the dump.
-    pub fn step(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
+    pub fn between_on_path(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
         let name = self.find_between(from, to)?;
         let text = self.text_to(from, to, &name);
         if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
@@ -73,7 +73,7 @@ impl<'d> ReferenceNames<'d> {
     /// Names of some references: `.next`, `[*]` for elements and entries, several names one behind the other, three
     /// at most.
     pub fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
-        const MAX: usize = 3;
+        const MAX_NAMES: usize = 3;
         let mut names: Vec<String> = Vec::new();
         for &(from, to) in examples {
             let found = self.find_between(from, to);
@@ -85,7 +85,7 @@ impl<'d> ReferenceNames<'d> {
             if names.contains(&name) {
                 continue;
             }
-            if names.len() == MAX {
+            if names.len() == MAX_NAMES {
                 names.push("...".into());
                 break;
             }

@@ -69,7 +69,7 @@ pub fn step_text(reference: Option<&str>, object: &str) -> String {
 }
 
 /// V8's type of the variables that closures have captured.
-pub(in crate::answers) const CLOSURE_VARIABLES: &str = "system / Context";
+pub(in crate::answers) const CLOSURE_VARIABLES_TYPE: &str = "system / Context";
 
 /// A type in words with what an object of it says: of captured variables the function comes before V8's name for them.
 pub fn type_with_value(type_words: &str, said: &str) -> String {
@@ -80,24 +80,24 @@ pub fn type_with_value(type_words: &str, said: &str) -> String {
 }
 
 const CLOSURE_VARIABLES_WORDS: &str = "closure variables";
-const HIDDEN_CLASS: &str = "hidden class";
+const HIDDEN_CLASS_WORDS: &str = "hidden class";
 
 /// A type, or what such an object is called with, with words for what is of a runtime's inside.
 pub fn type_words(name: &str) -> Cow<'_, str> {
-    let has_words = name.starts_with(CLOSURE_VARIABLES_WORDS) || name.starts_with(HIDDEN_CLASS);
+    let has_words = name.starts_with(CLOSURE_VARIABLES_WORDS) || name.starts_with(HIDDEN_CLASS_WORDS);
     // Behind it stands the number of a scope, or what it holds.
-    let of_context = name.strip_prefix(CLOSURE_VARIABLES).filter(|rest| !rest.starts_with(char::is_alphanumeric));
+    let of_context = name.strip_prefix(CLOSURE_VARIABLES_TYPE).filter(|rest| !rest.starts_with(char::is_alphanumeric));
     let variable = of_context.filter(|rest| !rest.starts_with(" / "));
     // HotSpot's have the address of their description behind their name.
     let address =
         name.rsplit_once("/0x").map_or(0, |(_, rest)| rest.chars().take_while(char::is_ascii_hexdigit).count());
     match variable {
         _ if has_words => name.into(),
-        Some(variable) => format!("{CLOSURE_VARIABLES_WORDS} ({CLOSURE_VARIABLES}){variable}").into(),
+        Some(variable) => format!("{CLOSURE_VARIABLES_WORDS} ({CLOSURE_VARIABLES_TYPE}){variable}").into(),
         None if of_context.is_some() || name.contains("<>c__DisplayClass") => {
             format!("{CLOSURE_VARIABLES_WORDS} ({name})").into()
         }
-        None if address >= 8 => format!("{HIDDEN_CLASS} {name}").into(),
+        None if address >= 8 => format!("{HIDDEN_CLASS_WORDS} {name}").into(),
         None => name.into(),
     }
 }
@@ -119,7 +119,7 @@ pub struct RootRow {
     /// Meaning of the kind, in words for people who have not read a format's document.
     #[serde(skip)]
     pub meaning: &'static str,
-    /// Of a static variable whose class is not known: the type of its value.
+    /// The type of the object that it holds; of a static variable whose class is not known it stands behind the name.
     #[serde(skip)]
     pub value_type: Option<String>,
     /// The method of the frame that a local variable is in, where the dump says so.

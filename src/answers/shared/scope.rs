@@ -160,7 +160,7 @@ impl<'d> Scope<'d> {
     }
 
     /// The same, whether they fulfil the expression or not.
-    pub(in crate::answers) fn all_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+    pub(in crate::answers) fn nodes_ignoring_filter(&self) -> impl Iterator<Item = NodeId> + '_ {
         let types = self.types.as_ref();
         let is_wanted = move |node: &NodeId| types.is_none_or(|types| types.contains(self.graph.type_of(*node)));
         self.nodes.clone().map(NodeId::new).filter(is_wanted)

@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::rows::CLOSURE_VARIABLES;
+use super::rows::CLOSURE_VARIABLES_TYPE;
 use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, HeapGraph, NodeId};
@@ -18,6 +18,7 @@ pub const MAX_ELEMENTS: usize = 100;
 /// Characters of a text in words.
 const MAX_CHARACTERS: usize = 100;
 
+/// Reads what objects and their fields say, for rows and in words.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::answers) struct ValueReader<'d> {
     graph: &'d HeapGraph,
@@ -53,7 +54,7 @@ impl<'d> ValueReader<'d> {
 
     /// Words for what an object says; of variables that closures have captured those for the function of these.
     pub(in crate::answers) fn words_of(&self, node: NodeId, said: Option<&ShownValue>) -> Option<String> {
-        if self.graph.type_name(self.graph.type_of(node)) != CLOSURE_VARIABLES {
+        if self.graph.type_name(self.graph.type_of(node)) != CLOSURE_VARIABLES_TYPE {
             return said.map(ShownValue::words);
         }
         let function = self.details.function_of_variables(self.graph, node).ok().flatten();

@@ -132,7 +132,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     let all = graph.threads().iter().enumerate();
     let all = all.filter_map(|(number, thread)| Some((number, thread, thread.node?)));
     let mut found: Vec<FoundThread<'_>> =
-        all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
+        all.map(|(number, thread, node)| search.found_thread(number, thread, node)).collect();
     let thread_count = found.len();
     search.add_names(&mut found);
     if let Some(which) = &options.name_or_id {
@@ -200,7 +200,7 @@ struct ThreadSearch<'d> {
 }
 
 impl<'d> ThreadSearch<'d> {
-    fn found(&self, number: usize, thread: &'d Thread, node: NodeId) -> FoundThread<'d> {
+    fn found_thread(&self, number: usize, thread: &'d Thread, node: NodeId) -> FoundThread<'d> {
         FoundThread {
             number,
             thread,

@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_text};
 
-use super::diff_side::{DiffBy, DumpSide};
+use super::dump_comparison::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
-use super::words::utc_text;
+use super::times_and_file_names::utc_text;
 use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::allocations::Histograms;
 use crate::analysis::diff::Amounts;
@@ -100,7 +100,8 @@ pub struct TrendBuilder {
 #[derive(Debug, Default)]
 struct AddedDumps {
     dumps: Vec<TrendDump>,
-    rows: HashMap<String, usize>,
+    /// By name: the number of the row.
+    row_numbers: HashMap<String, usize>,
     /// By row: the number of a dump, objects and bytes there.
     values: Vec<Vec<(u32, u64, u64)>>,
 }
@@ -151,7 +152,7 @@ impl TrendBuilder {
     fn add_side(&self, dump: &OpenDump, side: DumpSide, snapshot: Option<&SnapshotInfo>) {
         let DumpSide { totals, rows: amounts, .. } = side;
         let mut added = self.added();
-        let AddedDumps { dumps, rows, values } = &mut *added;
+        let AddedDumps { dumps, row_numbers, values } = &mut *added;
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return };
         entry.format = Some(dump.info().format.to_string());
@@ -165,8 +166,8 @@ impl TrendBuilder {
             _ => totals.shallow_bytes,
         };
         for (name, Amounts { count, bytes, retained_bytes }) in amounts {
-            let next = rows.len();
-            let row = *rows.entry(name).or_insert(next);
+            let next = row_numbers.len();
+            let row = *row_numbers.entry(name).or_insert(next);
             if row == values.len() {
                 values.push(Vec::new());
             }
@@ -181,7 +182,7 @@ impl TrendBuilder {
     /// If the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
         let TrendBuilder { options, added } = self;
-        let AddedDumps { mut dumps, rows, values } = added.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let AddedDumps { mut dumps, row_numbers, values } = added.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut formats: Vec<&str> = dumps.iter().filter_map(|dump| dump.format.as_deref()).collect();
         let read_count = formats.len();
         formats.dedup();
@@ -243,13 +244,13 @@ impl TrendBuilder {
             read.iter().map(|&place| figures[place]).collect()
         };
         let mut all: Vec<(TrendRow, usize)> =
-            rows.into_par_iter().map(|(name, row)| (trend.row_without_slope(name, &figures(row)), row)).collect();
+            row_numbers.into_par_iter().map(|(name, row)| (trend.row_without_slope(name, &figures(row)), row)).collect();
         all.par_sort_by(|(a, _), (b, _)| {
             let growth = b.growth_bytes.cmp(&a.growth_bytes);
             a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.as_str().cmp(b.name.as_str()))
         });
         let bytes_of = |row: usize| figures(row).into_iter().map(|(_, bytes)| bytes);
-        let over = options.growth_limits.iter().filter_map(|limit| limit.violation(&trend, &all, bytes_of)).collect();
+        let over = options.growth_limits.iter().filter_map(|limit| limit.check_limit(&trend, &all, bytes_of)).collect();
         let number_of = |is: fn(Trend) -> bool| all.iter().filter(|(row, _)| is(row.trend)).count();
         let never_shrink = number_of(|trend| trend == Trend::Grows || trend == Trend::Appeared);
         let counts = [never_shrink, all.len(), number_of(|trend| trend == Trend::Flat)];
@@ -263,7 +264,7 @@ impl TrendBuilder {
         let growing = growing.map(|(row, _)| trend.growth_sentence(row)).collect();
         let hidden = options.limits.reverse_and_cut(&mut all);
         // The median of all slopes is taken of what is shown alone.
-        let rows = all.into_par_iter().map(|(row, at)| trend.row(row, &figures(at))).collect();
+        let rows = all.into_par_iter().map(|(row, at)| trend.complete_row(row, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);
         (trend.over_limits, trend.growing_all_flat_counts, trend.growing) = (over, counts, growing);
         Ok(trend)

@@ -10,8 +10,8 @@ use crate::analysis::threshold::Threshold;
 use crate::analysis::type_patterns::TypePattern;
 use crate::answers::DiffBy;
 use crate::answers::histogram_row::KeyedValue;
-use crate::answers::over_limit::OverLimit;
-use crate::answers::words::shared_folder_of;
+use crate::answers::limit_result::LimitResult;
+use crate::answers::times_and_file_names::shared_folder_of;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// One of the dumps. What is not known of one that could not be read is null.
@@ -80,7 +80,7 @@ pub struct DumpsTrend {
     pub(super) growing_all_flat_counts: [usize; 3],
     /// A sentence for each limit that was passed, and a note for each that nothing matches.
     #[serde(skip)]
-    pub over_limits: Vec<OverLimit>,
+    pub over_limits: Vec<LimitResult>,
     /// A sentence for each row that grows, shown or not.
     #[serde(skip)]
     pub growing: Vec<String>,
@@ -217,7 +217,7 @@ impl DumpsTrend {
     /// O(dumps x dumps).
     fn with_slopes(&self, mut row: TrendRow, objects: &[u64], bytes: &[u64]) -> TrendRow {
         (row.objects_per_dump, row.bytes_per_dump) = (self.slope(objects), self.slope(bytes));
-        (row.objects_per_hour, row.bytes_per_hour) = (self.per_hour(objects), self.per_hour(bytes));
+        (row.objects_per_hour, row.bytes_per_hour) = (self.slope_per_hour(objects), self.slope_per_hour(bytes));
         row.hours_to_limit = row.bytes_per_hour.and_then(|slope| self.steps_to_limit(slope));
         row
     }
@@ -229,7 +229,7 @@ impl DumpsTrend {
     }
 
     /// A row with all that is shown. O(dumps x dumps) for the slope.
-    pub(super) fn row(&self, mut row: TrendRow, figures: &[(u64, u64)]) -> TrendRow {
+    pub(super) fn complete_row(&self, mut row: TrendRow, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
         let objects: Vec<u64> = figures.iter().map(|&(objects, _)| objects).collect();
         row = self.with_slopes(row, &objects, &values);
@@ -253,13 +253,14 @@ impl DumpsTrend {
         )
     }
 
-    /// Bytes from one dump to the next.
+    /// The median slope of bytes or objects, from one dump to the next.
     pub(super) fn slope(&self, values: &[u64]) -> i64 {
         let places: Vec<f64> = self.places.iter().map(|&place| place as f64).collect();
         median_slope(&places, values).round() as i64
     }
 
-    pub(super) fn per_hour(&self, values: &[u64]) -> Option<i64> {
+    /// The median slope of bytes or objects by time, where all dumps have one.
+    pub(super) fn slope_per_hour(&self, values: &[u64]) -> Option<i64> {
         self.times.as_ref().map(|times| median_slope(times, values).round() as i64)
     }
 
@@ -397,12 +398,12 @@ impl TrendLimit {
 
     /// Result of the limit if it was passed or nothing matches. `rows` are all, whatever is shown, each with the number by which
     /// `bytes_of` knows its bytes in the dumps that were read.
-    pub(super) fn violation<B: Iterator<Item = u64>>(
+    pub(super) fn check_limit<B: Iterator<Item = u64>>(
         &self,
         trend: &DumpsTrend,
         rows: &[(TrendRow, usize)],
         bytes_of: impl Fn(usize) -> B,
-    ) -> Option<OverLimit> {
+    ) -> Option<LimitResult> {
         let (what, values) = match &self.rows {
             None => (trend.total_noun.to_string(), trend.total_values.clone()),
             Some(pattern) => {
@@ -410,7 +411,7 @@ impl TrendLimit {
                 if !rows.iter().any(|(row, _)| is_one(row)) {
                     return Some({
                         let names = rows.iter().map(|(row, _)| row.name.as_str());
-                        OverLimit::without_matching_rows(
+                        LimitResult::without_matching_rows(
                             &format!("{} in the dumps", trend.by),
                             &self.text,
                             pattern,
@@ -436,7 +437,7 @@ impl TrendLimit {
             let words = format_bytes(grown.unsigned_abs());
             let text =
                 format!("{what} grew by {words}{per} ({grown} bytes), over the limit of {}{per}", format_bytes(limit));
-            OverLimit { text, is_over: true }
+            LimitResult { text, is_over: true }
         })
     }
 }

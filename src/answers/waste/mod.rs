@@ -2,7 +2,7 @@
 //! kind, and by the field that holds it. docs/waste.md has the kinds and their formulas.
 
 mod collections;
-mod find;
+mod wasteful_objects;
 mod options;
 mod rows;
 
@@ -45,7 +45,7 @@ pub struct Waste {
     #[serde(skip)]
     limit_bytes: Option<u64>,
     #[serde(skip)]
-    strings: u64,
+    string_count: u64,
 }
 
 /// Figures of all kinds together.
@@ -56,7 +56,7 @@ pub struct WasteTotals {
     pub wasted_bytes: u64,
     /// Of the shallow bytes of all objects, 0 to 1.
     pub share: f64,
-    /// Those.
+    /// Shallow bytes of all objects, whatever of them is wasted.
     pub heap_bytes: u64,
 }
 
@@ -68,7 +68,7 @@ pub struct WasteTotals {
 /// If the dump holds no objects, when a table of collections makes no sense, when there is not the memory.
 pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-    let collections = options.collections.table()?.resolve(graph);
+    let collections = options.collections.rules()?.resolve(graph);
     // What arrays and fields hold; of JavaScript's heaps texts are known, and numbers one by one.
     let runtime = dump.info().runtime();
     let has_values = runtime == Some(Runtime::Java) && dump.values().is_ok();
@@ -79,7 +79,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         Err(error) => return Err(error),
     };
     let no_details = details.is_none();
-    let empty_array_bytes = find::empty_array_bytes(graph, empty_array_bytes(&dump.info().format));
+    let empty_array_bytes = wasteful_objects::empty_array_bytes(graph, empty_array_bytes(&dump.info().format));
     // References that lead nowhere look like nulls.
     let is_whole = graph.sections().iter().all(|section| section.dangling_references == 0) && !graph.is_sample();
     let can_tell = |kind: WasteKind| match kind {
@@ -106,22 +106,22 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         None => Default::default(),
     };
     let strings = GroupedStrings::new(graph, std::mem::take(&mut contents.strings));
-    let mut found = find::find_waste(graph, &collections, &contents, &strings);
+    let mut found = wasteful_objects::find_waste(graph, &collections, &contents, &strings);
     drop(contents);
     if told_kinds.contains(&WasteKind::SparseArrays) && !has_values {
-        find::sparse_arrays_by_size(graph, runtime, &mut found);
+        wasteful_objects::sparse_arrays_by_size(graph, runtime, &mut found);
     }
     if let Some(bytes) = empty_array_bytes.filter(|_| told_kinds.contains(&WasteKind::EmptyArrays)) {
-        find::empty_arrays(graph, bytes, &mut found);
+        wasteful_objects::empty_arrays(graph, bytes, &mut found);
     }
     if told_kinds.contains(&WasteKind::SameSizeArrays) {
-        find::same_size_arrays(graph, &mut found);
+        wasteful_objects::same_size_arrays(graph, &mut found);
     }
     let fulfilling = options.filter.as_ref().map(|filter| filter.select(dump, 0..graph.node_count())).transpose()?;
     if let Some(fulfilling) = &fulfilling {
         found.retain(|wasting| fulfilling.contains(wasting.node));
     }
-    let heap_bytes = find::heap_bytes(graph);
+    let heap_bytes = wasteful_objects::heap_bytes(graph);
     let kinds = rows::rows_by_kind(dump, &collections, found, &told_kinds, options)?;
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {
@@ -131,7 +131,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         totals: WasteTotals { wasted_bytes, share: wasted_bytes as f64 / heap_bytes.max(1) as f64, heap_bytes },
         untold_kinds: untold,
         redacted: strings.redacted,
-        strings: strings.totals.strings,
+        string_count: strings.totals.strings,
         kinds,
         limit_bytes: options.fail_over.map(|limit| limit.at_most(heap_bytes)),
     })
@@ -145,7 +145,7 @@ fn check_memory(dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
 impl Waste {
     /// Note on a dump whose texts were blotted out.
     pub fn redaction_note(&self) -> Option<String> {
-        self.redacted.map(|redacted| redacted.note(self.strings))
+        self.redacted.map(|redacted| redacted.note(self.string_count))
     }
 
     /// Sentence for waste over the limit.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::find::WastefulObject;
+use super::wasteful_objects::WastefulObject;
 use super::options::{ORDER_COLUMNS, WasteKind, WasteOptions};
 use crate::analysis::collections::CollectionTypes;
 use crate::answers::AnswerError;
@@ -88,7 +88,7 @@ pub struct FlatWasteRow<'w> {
 #[derive(Debug, Clone, Copy)]
 struct WasteSum {
     objects: u64,
-    bytes: u64,
+    wasted_bytes: u64,
     /// Bytes of the example, and the example.
     example: (u64, Reverse<NodeId>),
 }
@@ -106,17 +106,17 @@ pub(super) fn rows_by_kind(
     let held = if nodes.is_empty() {
         Default::default()
     } else {
-        FieldHolderFinder::find(dump, collections)?.holders_of(&nodes)?
+        FieldHolderFinder::new(dump, collections)?.holders_of(&nodes)?
     };
     drop(nodes);
     let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), WasteSum> = BTreeMap::new();
     for (wasting, &holder) in found.iter().zip(&held.name_by_object) {
         let each = (wasting.kind == WasteKind::SameSizeArrays).then(|| graph.shallow_bytes(wasting.node));
         let key = (wasting.kind, graph.shown_type_of(wasting.node), holder, each);
-        let example = (wasting.bytes, Reverse(wasting.node));
-        let sum = sums.entry(key).or_insert(WasteSum { objects: 0, bytes: 0, example });
+        let example = (wasting.wasted_bytes, Reverse(wasting.node));
+        let sum = sums.entry(key).or_insert(WasteSum { objects: 0, wasted_bytes: 0, example });
         sum.objects += 1;
-        sum.bytes += wasting.bytes;
+        sum.wasted_bytes += wasting.wasted_bytes;
         sum.example = sum.example.max(example);
     }
     let mut kinds: Vec<WasteKindRow> = told_kinds
@@ -126,14 +126,14 @@ pub(super) fn rows_by_kind(
     for ((kind, type_id, holder, bytes_each), sum) in sums {
         let Some(row) = kinds.iter_mut().find(|row| row.kind == kind) else { continue };
         row.objects += sum.objects;
-        row.wasted_bytes += sum.bytes;
+        row.wasted_bytes += sum.wasted_bytes;
         let name: &HolderName = &held.names[holder as usize];
         row.rows.push(WasteRow {
             type_name: graph.type_name(type_id).to_string(),
             holder: name.type_name.clone(),
             reference: name.reference.clone(),
             objects: sum.objects,
-            wasted_bytes: sum.bytes,
+            wasted_bytes: sum.wasted_bytes,
             bytes_each,
             example: graph.display_id(sum.example.1.0),
             held_by: name.text(),

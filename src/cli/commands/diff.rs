@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Error, Result, bail};
 
 use crate::analysis::threshold::{Percent, Threshold, parse_share};
-use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
+use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, LimitResult};
 use crate::answers::{DiffBy, DiffOptions, diff};
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
@@ -158,7 +158,7 @@ impl GrowthArgs {
     /// what a cut OLD lacks is no growth.
     pub(crate) fn outcome(
         &self,
-        over: &[OverLimit],
+        over: &[LimitResult],
         is_strict: bool,
         dumps: [NamedProblems<'_>; 2],
     ) -> Result<CommandOutcome> {

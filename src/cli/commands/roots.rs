@@ -122,7 +122,7 @@ impl Args {
         // What is for programs is complete.
         let all_steps = self.all_steps || is_tree && !is_drawn;
         let kept_rows = match parse_min_size(None, self.min_percent)? {
-            Some(share) => KeptRows::OfShare(share),
+            Some(share) => KeptRows::AtLeast(share),
             None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
             None => KeptRows::All,
         };

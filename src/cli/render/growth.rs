@@ -16,26 +16,26 @@ impl Present for Diff {
         let rows = &self.rows;
         let is_of_allocations = rows.are_of_allocations();
         let mut columns = Columns::new();
-        for &DiffColumn { figure, measure, side } in &rows.columns {
+        for &DiffColumn { figure, measure, value } in &rows.columns {
             // On a narrow terminal: what grew is the question, what there was before tells the least.
-            let hide_priority = match side {
+            let hide_priority = match value {
                 DiffValue::Old if rows.by != DiffBy::Objects => 2,
                 DiffValue::New if rows.by != DiffBy::Objects => 1,
                 _ => 0,
             };
-            let is_shown = !is_of_allocations || measure != Measure::Count || side == DiffValue::Growth;
+            let is_shown = !is_of_allocations || measure != Measure::Count || value == DiffValue::Growth;
             columns =
                 columns.add_if(
                     is_shown,
                     hideable_column(figure, hide_priority),
-                    move |row: &mut DiffRow<'_>| match side {
+                    move |row: &mut DiffRow<'_>| match value {
                         DiffValue::Old => Cell::from(row.change.old.get(measure)),
                         DiffValue::New => row.change.new.get(measure).into(),
                         DiffValue::Growth => row.change.growth(measure).into(),
                     },
                 );
             // For people, as others can work it out.
-            let has_percent = is_drawn && measure == Measure::Bytes && side == DiffValue::Growth;
+            let has_percent = is_drawn && measure == Measure::Bytes && value == DiffValue::Growth;
             let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);
             let hide_priority = if rows.are_by_percent() && !is_of_allocations { 0 } else { 3 };
             columns = columns.add_if(has_percent, hideable_column(PERCENT, hide_priority), |row| {

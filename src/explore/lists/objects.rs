@@ -36,7 +36,7 @@ pub(super) fn list_dominated(
             let merged = browser.merged_by_type(&nodes);
             let ties = tie_ranks(&merged, &|a, b| a.type_name.cmp(&b.type_name));
             let alone: Vec<NodeId> = merged.iter().filter_map(|row| row.only_object).collect();
-            let names = of.map(|place| browser.names_of_dominated(place.node, &alone));
+            let names = of.map(|place| browser.reference_names_of_dominated(place.node, &alone));
             let mut names = names.unwrap_or_default().into_iter();
             let rows = merged.into_iter().zip(ties).map(|(row, tie_rank)| {
                 let figures = [row.retained_bytes, row.shallow_bytes, row.objects].map(|figure| Some(signed(figure)));

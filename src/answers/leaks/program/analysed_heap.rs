@@ -100,16 +100,17 @@ impl<'d> AnalysedHeap<'d> {
         symbols: &mut SymbolTable,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        heap.left_over_loaders = loaders.stopped_loaders;
+        heap.left_over_loaders = loaders.left_over_nodes;
         let facts = ObjectFacts { symbols: heap.object_symbols(symbols), off_heap: std::mem::take(&mut heap.off_heap) };
-        let (starts, mut ways) = heap.reference_costs(dump, symbols);
+        let (starts, mut ways) = heap.start_objects_and_costs(dump, symbols);
         let (paths, rows) = RowTree::find(heap.graph, &starts, &mut ways, &heap.type_roles, &facts);
         drop(ways);
         heap.off_heap = facts.off_heap;
         Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children: dominators.children() })
     }
 
-    pub(in crate::answers::leaks) fn causes(&self) -> CauseAnalysis<'_> {
+    /// The graph with its best ways, rows and dominator tree, to be asked about causes.
+    pub(in crate::answers::leaks) fn cause_analysis(&self) -> CauseAnalysis<'_> {
         CauseAnalysis {
             graph: self.heap.graph,
             paths: &self.paths,
@@ -132,7 +133,8 @@ impl<'d> ClassifiedHeap<'d> {
         }
     }
 
-    fn reference_costs<'h>(
+    /// The objects at which ways begin, and what each reference costs.
+    fn start_objects_and_costs<'h>(
         &'h self,
         dump: &OpenDump,
         symbols: &'h mut SymbolTable,

@@ -24,12 +24,13 @@ pub(in crate::answers::leaks) struct ClassifiedHeap<'d> {
     pub(in crate::answers::leaks) type_roles: Vec<TypeRole>,
     /// Threads by their objects, with their names.
     pub(in crate::answers::leaks) threads: FxHashMap<NodeId, String>,
-    /// Modules of JavaScript with their files.
+    /// Modules: of JavaScript with their files, of Python with their names.
     pub(in crate::answers::leaks) modules: Modules,
     /// Kinds of references, in formats that have them.
     pub(in crate::answers::leaks) kinds: Option<Box<dyn ReferenceKinds + 'd>>,
     /// Loaders that should be gone.
     pub(in crate::answers::leaks) left_over_loaders: FxHashSet<NodeId>,
+    /// Bytes outside the heap, by the buffer that frees them.
     pub(in crate::answers::leaks) off_heap: FxHashMap<NodeId, u64>,
 }
 
@@ -80,7 +81,7 @@ impl ClassifiedHeap<'_> {
         (self.libraries.owner_of(class), format!("{class}.{}", self.graph.name(frame.method)))
     }
 
-    /// Numbers of the names of classes and threads.
+    /// Numbers of the names of classes, threads and modules.
     pub(super) fn object_symbols(&self, symbols: &mut SymbolTable) -> FxHashMap<NodeId, u32> {
         let types = self.graph.types();
         let classes = types.class_objects().iter();
@@ -94,7 +95,7 @@ impl ClassifiedHeap<'_> {
     }
 }
 
-/// The name of a thread without the numbers in it.
+/// The name of a thread with `#` for each number in it.
 pub(in crate::answers::leaks) fn mask_digits(name: &str) -> String {
     let mut masked = String::with_capacity(name.len());
     for letter in name.chars() {
@@ -117,7 +118,7 @@ pub(super) fn list_node_types(type_roles: &[TypeRole]) -> Vec<bool> {
 
 /// Appends a step for each reference, labelled by its place among those of the object to its type; all to nodes of a list
 /// alike. O(references).
-pub(super) fn label_by_place(
+pub(super) fn append_steps_by_place(
     graph: &HeapGraph,
     is_list_node: &[bool],
     to: &[NodeId],

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::classified_heap::{ClassifiedHeap, label_by_place, list_node_types};
+use super::classified_heap::{ClassifiedHeap, append_steps_by_place, list_node_types};
 use super::symbols::SymbolTable;
 use crate::analysis::leaks::{
     CodeOwner, CostedReference, ELEMENT_LABEL, MIN_UNEXPLAINED_COST, ReferenceCosts, StartObject,
@@ -122,7 +122,7 @@ impl ReferenceCosts for JavaReferenceCosts<'_> {
             };
             steps.extend(own.iter().map(step));
         } else {
-            label_by_place(self.graph, &self.is_list_node, &own[..fields], steps);
+            append_steps_by_place(self.graph, &self.is_list_node, &own[..fields], steps);
             let is_soft = self.is_soft[type_id.index()];
             let from_place = steps.len() - fields;
             for (step, &to) in steps[from_place..].iter_mut().zip(own) {
@@ -222,8 +222,8 @@ pub(super) fn start_objects(
 /// Loaders that should be gone.
 #[derive(Debug, Default)]
 pub(in crate::answers::leaks) struct LeftOverLoaders {
-    /// They say of themselves that they were stopped.
-    pub(in crate::answers::leaks) stopped_loaders: FxHashSet<NodeId>,
+    /// Those that say of themselves that they were stopped; later surplus twins too.
+    pub(in crate::answers::leaks) left_over_nodes: FxHashSet<NodeId>,
     /// By type of the loader: those that define a class of one name, and its name where most do.
     pub(in crate::answers::leaks) twin_loaders_by_type: FxHashMap<String, (FxHashSet<NodeId>, String)>,
 }
@@ -243,7 +243,7 @@ impl LeftOverLoaders {
         for (&loader, classes) in loaders.iter().filter(|(loader, _)| reachable.contains(**loader)) {
             let name = graph.type_name(graph.type_of(loader));
             if heap.values.is_some_and(|values| is_stopped(heap, values, loader)) {
-                found.stopped_loaders.insert(loader);
+                found.left_over_nodes.insert(loader);
             }
             let base = name.strip_prefix("java.net.").unwrap_or(name);
             if !heap.structural_names.is_live_loader(base) {

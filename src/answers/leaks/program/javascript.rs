@@ -50,7 +50,7 @@ const ENGINE_REFERENCE_NAMES: [&str; 20] = [
     "prototype",
 ];
 
-/// The kind of a reference, in a walk.
+/// Cost and label of the references of one kind and name, and whether they are properties or contexts of functions.
 #[derive(Debug, Clone, Copy)]
 struct LabelledCost {
     cost: u8,
@@ -63,14 +63,15 @@ struct LabelledCost {
 pub(super) struct JavaScriptReferenceCosts<'h> {
     graph: &'h HeapGraph,
     kinds: &'h dyn ReferenceKinds,
-    symbols: FxHashMap<(ReferenceKind, u32), LabelledCost>,
-    names: &'h mut SymbolTable,
+    known_costs: FxHashMap<(ReferenceKind, u32), LabelledCost>,
+    symbol_table: &'h mut SymbolTable,
     function_types: TypeSet,
     /// Objects whose properties may be keys.
     plain_object_types: TypeSet,
     global_object_types: TypeSet,
     /// By type: its objects refer to one another as a list does.
     folds_same_type: Vec<bool>,
+    /// Kinds and names of the references of the object at hand.
     references: Vec<(ReferenceKind, u32)>,
 }
 
@@ -82,8 +83,8 @@ impl<'h> JavaScriptReferenceCosts<'h> {
         JavaScriptReferenceCosts {
             graph,
             kinds,
-            symbols: FxHashMap::default(),
-            names,
+            known_costs: FxHashMap::default(),
+            symbol_table: names,
             function_types: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
             plain_object_types: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
             global_object_types: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
@@ -112,8 +113,8 @@ impl<'h> JavaScriptReferenceCosts<'h> {
             }
             _ => {}
         }
-        let (kinds, names) = (self.kinds, &mut *self.names);
-        *self.symbols.entry((kind, name)).or_insert_with(|| {
+        let (kinds, names) = (self.kinds, &mut *self.symbol_table);
+        *self.known_costs.entry((kind, name)).or_insert_with(|| {
             let text = kinds.name(name);
             let (is_property, is_internal) = (kind == ReferenceKind::Property, kind == ReferenceKind::Internal);
             let is_meta = ENGINE_REFERENCE_NAMES.contains(&text.as_ref())

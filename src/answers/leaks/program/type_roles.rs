@@ -12,20 +12,33 @@ use crate::input::Runtime;
 /// Names of one runtime by what they are for.
 #[derive(Debug, Default)]
 pub(in crate::answers::leaks) struct StructuralNames {
+    /// Types whose references are elements, whatever their number.
     arrays: Vec<&'static str>,
+    /// Ends of simple names of types that carry others.
     carriers: Vec<&'static str>,
+    /// Types that only carry others.
     glue_types: Vec<TypePattern>,
+    /// Collections, the telling ones among them.
     collections: Vec<TypePattern>,
-    named: Vec<TypePattern>,
-    inner: Vec<&'static str>,
-    links: Vec<&'static str>,
+    /// Collections that are worth a word.
+    telling_collections: Vec<TypePattern>,
+    /// The runtime's own data about the program.
+    metadata_types: Vec<&'static str>,
+    /// Glue that chains run through.
+    chain_links: Vec<&'static str>,
+    /// Ends of simple names of the nodes of a program's own lists.
     list_nodes: Vec<&'static str>,
     /// Types that stand for one another, of which the first names all.
     aliases: Vec<Vec<&'static str>>,
+    /// Types that a program counts, whatever they carry.
     notable: Vec<&'static str>,
+    /// Types that reach everything and explain nothing.
     registries: Vec<TypePattern>,
+    /// The runtime's list of what waits for its finalizer.
     finalizers: Vec<TypePattern>,
+    /// Values of `state` of a loader that was stopped.
     pub(super) stopped_states: Vec<&'static str>,
+    /// Loaders that come and go by themselves.
     live_loaders: Vec<TypePattern>,
 }
 
@@ -46,9 +59,9 @@ pub(in crate::answers::leaks) fn structural_names(runtime: Option<Runtime>) -> &
                 "carrier" => of.carriers = names,
                 "glue" => of.glue_types = patterns(),
                 "collection" => of.collections = patterns(),
-                "named" => of.named = patterns(),
-                "inner" => of.inner = names,
-                "link" => of.links = names,
+                "named" => of.telling_collections = patterns(),
+                "inner" => of.metadata_types = names,
+                "link" => of.chain_links = names,
                 "list-node" => of.list_nodes = names,
                 "same" => of.aliases.push(names),
                 "notable" => of.notable = names,
@@ -102,7 +115,7 @@ impl StructuralNames {
 
     /// True for a collection without a word of its own.
     pub(in crate::answers::leaks) fn is_collection(&self, name: &str) -> bool {
-        any_matches(&self.collections, name) && !any_matches(&self.named, name)
+        any_matches(&self.collections, name) && !any_matches(&self.telling_collections, name)
     }
 
     /// The nature of a type by its name, which has dots between packages.
@@ -142,8 +155,8 @@ impl StructuralNames {
             owner: if is_script && is_carrier { CodeOwner::Runtime } else { owner },
             is_carrier,
             has_no_own_class,
-            is_runtime_metadata: self.inner.contains(&name) || is_script && V8_METADATA_TYPES.contains(&name),
-            is_chain_link: if is_script { is_engine || self.links.contains(&name) } else { is_carrier },
+            is_runtime_metadata: self.metadata_types.contains(&name) || is_script && V8_METADATA_TYPES.contains(&name),
+            is_chain_link: if is_script { is_engine || self.chain_links.contains(&name) } else { is_carrier },
             folds_same_type: !(is_array || (is_script || has_plain_glue) && is_carrier && !is_engine),
             is_composite_text: V8_STRING_TYPES.contains(&name),
             is_notable: self.notable.contains(&name),

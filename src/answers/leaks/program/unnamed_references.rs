@@ -1,6 +1,6 @@
 //! Heaps of other runtimes, by types and roots alone: .NET, PHD, text formats.
 
-use super::classified_heap::{ClassifiedHeap, label_by_place, list_node_types};
+use super::classified_heap::{ClassifiedHeap, append_steps_by_place, list_node_types};
 use super::symbols::SymbolTable;
 use crate::analysis::leaks::{CodeOwner, CostedReference, ELEMENT_LABEL, ReferenceCosts, StartObject};
 use crate::answers::libraries::dotted_type_name;
@@ -12,12 +12,12 @@ const STATIC_OF_OWN_COST: u8 = 0;
 const STATIC_OF_LIBRARY_COST: u8 = 4;
 const STATIC_OF_RUNTIME_COST: u8 = 8;
 const CLASS_COST: u8 = 6;
-const LOCAL_COST: u8 = 8;
+const LOCAL_OR_THREAD_COST: u8 = 8;
 const HANDLE_COST: u8 = 12;
 const OTHER_ROOT_COST: u8 = 16;
 const FINALIZER_COST: u8 = 30;
 const MODULE_OF_LIBRARY_COST: u8 = 4;
-const MODULE_OF_RUNTIME_COST: u8 = 10;
+const MODULE_OR_CLASS_OF_RUNTIME_COST: u8 = 10;
 const CLASS_OF_OWN_COST: u8 = 1;
 /// More for a reference to a class, and for one of the runtime's tables.
 const UNEXPLAINED_REFERENCE_COST: u8 = 12;
@@ -61,7 +61,7 @@ impl ReferenceCosts for UnnamedReferenceCosts<'_> {
     fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
         let type_id = self.graph.type_of(from);
         let first = steps.len();
-        self.plain_steps(from, to, steps);
+        self.append_plain_steps(from, to, steps);
         let explains_nothing = self.explains_nothing[type_id.index()];
         for (step, &to) in steps[first..].iter_mut().zip(to) {
             if explains_nothing || self.is_class[self.graph.type_of(to).index()] {
@@ -72,13 +72,13 @@ impl ReferenceCosts for UnnamedReferenceCosts<'_> {
 }
 
 impl UnnamedReferenceCosts<'_> {
-    fn plain_steps(&self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
+    fn append_plain_steps(&self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
         let type_id = self.graph.type_of(from);
         if self.is_array[type_id.index()] || to.len() > MAX_FIELDS {
             steps.extend(to.iter().map(|_| CostedReference { cost: 1, label: ELEMENT_LABEL }));
             return;
         }
-        label_by_place(self.graph, &self.is_list_node, to, steps);
+        append_steps_by_place(self.graph, &self.is_list_node, to, steps);
         for (step, &to) in steps.iter_mut().zip(to) {
             if self.folds_same_type[type_id.index()] && self.graph.type_of(to) == type_id {
                 step.cost = 0;
@@ -110,11 +110,11 @@ pub(super) fn start_objects(
             RootKind::Module => match heap.libraries.owner_of(name) {
                 CodeOwner::Application => (STATIC_OF_OWN_COST, format!("module {name}")),
                 CodeOwner::Library => (MODULE_OF_LIBRARY_COST, format!("module {name}")),
-                CodeOwner::Runtime => (MODULE_OF_RUNTIME_COST, format!("module {name}")),
+                CodeOwner::Runtime => (MODULE_OR_CLASS_OF_RUNTIME_COST, format!("module {name}")),
             },
             RootKind::Class | RootKind::SystemClass => (CLASS_COST, "class".to_string()),
             RootKind::Local | RootKind::JavaFrame | RootKind::Thread => {
-                (LOCAL_COST, format!("local {container}.{name}"))
+                (LOCAL_OR_THREAD_COST, format!("local {container}.{name}"))
             }
             RootKind::Handle | RootKind::JniGlobal => (HANDLE_COST, root.kind.name()),
             RootKind::Finalizer => (FINALIZER_COST, root.kind.name()),
@@ -129,12 +129,12 @@ pub(super) fn start_objects(
             let cost = match heap.libraries.owner_of(graph.type_name(class)) {
                 CodeOwner::Application => CLASS_OF_OWN_COST,
                 CodeOwner::Library => CLASS_COST,
-                CodeOwner::Runtime => MODULE_OF_RUNTIME_COST,
+                CodeOwner::Runtime => MODULE_OR_CLASS_OF_RUNTIME_COST,
             };
             starts.push(StartObject { node, cost, label: symbols.number("class") });
         }
         let threads = graph.threads().iter().filter_map(|thread| thread.node);
-        starts.extend(threads.map(|node| StartObject { node, cost: LOCAL_COST, label: symbols.number("thread") }));
+        starts.extend(threads.map(|node| StartObject { node, cost: LOCAL_OR_THREAD_COST, label: symbols.number("thread") }));
         starts.retain(|start| reachable.contains(start.node));
     }
     starts

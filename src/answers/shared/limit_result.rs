@@ -4,14 +4,14 @@ use crate::analysis::type_patterns::{TypePattern, did_you_mean};
 
 /// Result of a limit that was passed, or that is on nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverLimit {
+pub struct LimitResult {
     /// The result in words.
     pub text: String,
     /// It was passed; else no type matches its pattern.
     pub is_over: bool,
 }
 
-impl OverLimit {
+impl LimitResult {
     /// No row of a kind matches what a limit is on.
     pub(in crate::answers) fn without_matching_rows<'n>(
         kind: &str,
@@ -20,7 +20,7 @@ impl OverLimit {
         names: impl Iterator<Item = &'n str> + Clone,
     ) -> Self {
         let hint = did_you_mean(of.suggestion(names));
-        OverLimit { text: format!("no {kind} matches --fail-over {limit}{hint}"), is_over: false }
+        LimitResult { text: format!("no {kind} matches --fail-over {limit}{hint}"), is_over: false }
     }
 
     /// The same as a sentence, where a limit of nothing is an error or no more than a note.

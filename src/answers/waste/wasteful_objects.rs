@@ -16,10 +16,12 @@ use crate::input::{ContentKey, Contents, PRIMITIVES, Runtime};
 pub(super) struct WastefulObject {
     pub(super) kind: WasteKind,
     pub(super) node: NodeId,
-    pub(super) bytes: u64,
+    pub(super) wasted_bytes: u64,
 }
 
+/// Tables and arrays with fewer slots are not called sparse.
 pub(super) const MIN_SPARSE_SLOTS: u64 = 16;
+/// Maps with fewer entries are not said to collide.
 const MIN_COLLIDING_ENTRIES: u64 = 16;
 
 /// Finds the objects of all kinds that the contents show.
@@ -43,7 +45,7 @@ pub(super) fn find_waste(
     let empty = || collections.iter().filter(|one| one.size == 0);
     let mut views: Vec<(NodeId, NodeId)> = empty().flat_map(|one| views_of(graph, types, one)).collect();
     views.sort_unstable();
-    let referrers = references_to(graph, empty(), &views);
+    let referrers = reference_counts_of_parts(graph, empty(), &views);
     for collection in &collections {
         collection_waste(graph, collection, reference_bytes, &referrers, &views, &mut found);
     }
@@ -67,7 +69,7 @@ fn zero_arrays(
     for &(node, key) in contents.arrays.iter().filter(|(node, key)| key.is_zero() && is_meant(*node)) {
         debug_assert!(key.is_known());
         counted.insert(node);
-        found.push(WastefulObject { kind: WasteKind::ZeroArrays, node, bytes: graph.shallow_bytes(node) });
+        found.push(WastefulObject { kind: WasteKind::ZeroArrays, node, wasted_bytes: graph.shallow_bytes(node) });
     }
 }
 
@@ -97,7 +99,7 @@ fn duplicate_strings(
                     bytes += array_bytes(array);
                 }
             }
-            found.push(WastefulObject { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), bytes });
+            found.push(WastefulObject { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), wasted_bytes: bytes });
         }
         seen.drain(..).for_each(|array| {
             counted.insert(array);
@@ -123,7 +125,7 @@ fn duplicate_arrays(
     for equal in arrays.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
         for (at, &(_, node)) in equal.iter().enumerate() {
             let bytes = if at == 0 { 0 } else { graph.shallow_bytes(node) };
-            found.push(WastefulObject { kind: WasteKind::DuplicateArrays, node, bytes });
+            found.push(WastefulObject { kind: WasteKind::DuplicateArrays, node, wasted_bytes: bytes });
         }
     }
 }
@@ -137,7 +139,7 @@ fn views_of(
     let map = collection.inner.unwrap_or(collection.node);
     let is_view = move |&view: &NodeId| {
         let type_id = graph.type_of(view);
-        types.is_in_collection(type_id)
+        types.is_collection_or_inside_one(type_id)
             && types.of_type(type_id).is_none()
             && references_but_class(graph, view) == [map]
     };
@@ -149,7 +151,7 @@ fn views_of(
 
 /// Numbers of references to the tables, inner collections and views of some collections, without those from views; 2
 /// for more. A byte for each object.
-fn references_to<'c>(
+fn reference_counts_of_parts<'c>(
     graph: &HeapGraph,
     collections: impl Iterator<Item = &'c FoundCollection>,
     views: &[(NodeId, NodeId)],
@@ -183,7 +185,7 @@ fn collection_waste(
     found: &mut Vec<WastefulObject>,
 ) {
     let &FoundCollection { node, size, table, inner, capacity, slots_per_entry, used_buckets } = collection;
-    let mut add = |kind: WasteKind, bytes: u64| found.push(WastefulObject { kind, node, bytes });
+    let mut add = |kind: WasteKind, bytes: u64| found.push(WastefulObject { kind, node, wasted_bytes: bytes });
     if size == 0 {
         // What others have too (the empty arrays of class libraries) stays.
         let is_own = |part: &NodeId| referrers.get(part.index()) == Some(&1);
@@ -217,7 +219,7 @@ fn sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, fo
     for &(node, length, nulls) in &contents.reference_arrays {
         let (length, nulls) = (u64::from(length), u64::from(nulls));
         if length >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * length && !tables.contains(node) {
-            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, bytes: nulls * reference_bytes });
+            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, wasted_bytes: nulls * reference_bytes });
         }
     }
 }
@@ -256,7 +258,7 @@ fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
     let widths: Vec<Option<u64>> = graph.types().ids().map(width).collect();
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if let Some(width) = widths[type_id.index()] {
-            found.push(WastefulObject { kind: WasteKind::BoxedNumbers, node, bytes: bytes.saturating_sub(width) });
+            found.push(WastefulObject { kind: WasteKind::BoxedNumbers, node, wasted_bytes: bytes.saturating_sub(width) });
         }
     }
 }
@@ -300,7 +302,7 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<WastefulObject
     found.extend(
         arrays()
             .filter(|&(_, type_id, bytes)| counts.contains_key(&(type_id, bytes)))
-            .map(|(node, ..)| WastefulObject { kind: WasteKind::SameSizeArrays, node, bytes: 0 }),
+            .map(|(node, ..)| WastefulObject { kind: WasteKind::SameSizeArrays, node, wasted_bytes: 0 }),
     );
 }
 
@@ -314,7 +316,7 @@ pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<
             found.push(WastefulObject {
                 kind: WasteKind::EmptyArrays,
                 node,
-                bytes: if is_another { bytes } else { 0 },
+                wasted_bytes: if is_another { bytes } else { 0 },
             });
         }
     }
@@ -330,9 +332,9 @@ pub(super) fn empty_array_bytes(graph: &HeapGraph, by_width: &[u64]) -> Option<u
 
 /// Arrays of references that are mostly null: what fits into them and is not there. O(n + references).
 pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<WastefulObject>) {
-    let holds_references = reference_arrays(graph, runtime);
+    let holds_references = reference_array_types(graph, runtime);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| holds_references[type_id.index()]);
-    let stored = |node: NodeId| stored_references(graph, node);
+    let stored = |node: NodeId| count_references_but_class(graph, node);
     // An array holds more than fits with slots of 8 bytes: then they have 4.
     let has_narrow = arrays().any(|(node, _, bytes)| stored(node).saturating_mul(8) > bytes);
     let (slot_bytes, head_bytes) = if has_narrow { (4, 16) } else { (8, 24) };
@@ -340,13 +342,13 @@ pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>,
         let slots = bytes.saturating_sub(head_bytes) / slot_bytes;
         let nulls = slots.saturating_sub(stored(node));
         if slots >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * slots {
-            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, bytes: nulls.saturating_mul(slot_bytes) });
+            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, wasted_bytes: nulls.saturating_mul(slot_bytes) });
         }
     }
 }
 
 /// References that an array holds, the class left out.
-fn stored_references(graph: &HeapGraph, node: NodeId) -> u64 {
+fn count_references_but_class(graph: &HeapGraph, node: NodeId) -> u64 {
     let class = u64::from(graph.types().class_is_stored(graph.type_of(node)));
     (graph.strong_references(node).len() as u64).saturating_sub(class)
 }
@@ -354,7 +356,7 @@ fn stored_references(graph: &HeapGraph, node: NodeId) -> u64 {
 /// By type: are its objects arrays of references? Java's names say so. .NET's arrays of structures hold references too,
 /// more or fewer than elements: there an array counts whose elements are objects by name, or that refers to an object of
 /// its element type.
-fn reference_arrays(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
+fn reference_array_types(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
     const REFERENCE_ELEMENT_TYPES: [&str; 2] = ["System.Object", "System.String"];
     let elements: Vec<Option<&str>> =
         graph.types().ids().map(|type_id| element_type_of(graph.type_name(type_id))).collect();

@@ -68,7 +68,7 @@ impl Default for DiffBy {
     }
 }
 
-/// A dump of objects, by name.
+/// One of the dumps that are compared: its amounts by name.
 pub(in crate::answers) struct DumpSide {
     pub(in crate::answers) totals: GroupTally,
     pub(in crate::answers) rows: BTreeMap<String, Amounts>,
@@ -180,11 +180,11 @@ pub struct DiffColumn {
     pub figure: Figure,
     /// The measure that it compares.
     pub measure: Measure,
-    /// The side that it is of, or both.
-    pub side: DiffValue,
+    /// Which value of it the column has.
+    pub value: DiffValue,
 }
 
-/// A side of a diff, or both.
+/// A value of a row: on either side, or what lies between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffValue {
     /// The old dump.
@@ -195,7 +195,8 @@ pub enum DiffValue {
     Growth,
 }
 
-const fn side_figures(
+/// Columns of an old value, a new one and the growth from one to the other.
+const fn change_columns(
     old: (&'static str, &'static str),
     new: (&'static str, &'static str),
     growth: Figure,
@@ -203,15 +204,15 @@ const fn side_figures(
     [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
 }
 
-const RETAINED_SIDES: [Figure; 3] =
-    side_figures(("retained_bytes_old", "Retained\nold"), ("retained_bytes_new", "Retained\nnew"), RETAINED_DELTA);
-const SHALLOW_SIDES: [Figure; 3] =
-    side_figures(("shallow_bytes_old", "Shallow\nold"), ("shallow_bytes_new", "Shallow\nnew"), SHALLOW_DELTA);
-const OBJECTS_SIDES: [Figure; 3] =
-    side_figures(("objects_old", "Objects\nold"), ("objects_new", "Objects\nnew"), OBJECTS_DELTA);
-const ROOTS_SIDES: [Figure; 3] =
-    side_figures(("roots_old", "Roots\nold"), ("roots_new", "Roots\nnew"), Figure::count("roots_delta", "Roots\n+-"));
-const HELD_SIDES: [Figure; 3] = side_figures(
+const RETAINED_COLUMNS: [Figure; 3] =
+    change_columns(("retained_bytes_old", "Retained\nold"), ("retained_bytes_new", "Retained\nnew"), RETAINED_DELTA);
+const SHALLOW_COLUMNS: [Figure; 3] =
+    change_columns(("shallow_bytes_old", "Shallow\nold"), ("shallow_bytes_new", "Shallow\nnew"), SHALLOW_DELTA);
+const OBJECTS_COLUMNS: [Figure; 3] =
+    change_columns(("objects_old", "Objects\nold"), ("objects_new", "Objects\nnew"), OBJECTS_DELTA);
+const ROOTS_COLUMNS: [Figure; 3] =
+    change_columns(("roots_old", "Roots\nold"), ("roots_new", "Roots\nnew"), Figure::count("roots_delta", "Roots\n+-"));
+const HELD_COLUMNS: [Figure; 3] = change_columns(
     ("held_bytes_old", "Held alone\nold"),
     ("held_bytes_new", "Held alone\nnew"),
     Figure::bytes("held_bytes_delta", "Held alone\n+-", "held_bytes_delta"),
@@ -228,7 +229,7 @@ pub const PERCENT: Figure = Figure::new("percent", "+%", Unit::Share, "percent")
 pub const TOTAL_OLD: Figure = Figure::bytes("total_bytes_old", "Old", "old");
 /// Bytes of a row in the new dump, of allocations or of objects.
 pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
-/// By how many they grew.
+/// Growth in bytes of a row of allocations.
 pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
 /// Growth in allocations.
 pub const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
@@ -236,12 +237,12 @@ pub const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Alloca
 pub const FLAT_DELTA: Figure = Figure::bytes("flat_bytes_delta", "Flat\n+-", "flat");
 /// Growth in what functions allocated with all that they called.
 pub const CUM_DELTA: Figure = Figure::bytes("cum_bytes_delta", "Cum\n+-", "cum");
-const FLAT_SIDES: [Figure; 3] =
-    side_figures(("flat_bytes_old", "Flat\nold"), ("flat_bytes_new", "Flat\nnew"), FLAT_DELTA);
-const CUM_SIDES: [Figure; 3] = side_figures(("cum_bytes_old", "Cum\nold"), ("cum_bytes_new", "Cum\nnew"), CUM_DELTA);
-const TOTAL_SIDES: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
-const ALLOCATIONS_SIDES: [Figure; 3] =
-    side_figures(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
+const FLAT_COLUMNS: [Figure; 3] =
+    change_columns(("flat_bytes_old", "Flat\nold"), ("flat_bytes_new", "Flat\nnew"), FLAT_DELTA);
+const CUM_COLUMNS: [Figure; 3] = change_columns(("cum_bytes_old", "Cum\nold"), ("cum_bytes_new", "Cum\nnew"), CUM_DELTA);
+const TOTAL_COLUMNS: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
+const ALLOCATIONS_COLUMNS: [Figure; 3] =
+    change_columns(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
 /// Objects in the new dump: those that came, or all of a row.
 pub const NEW: Figure = Figure::count("new", "New");
 /// Their bytes.
@@ -279,23 +280,23 @@ impl DiffBy {
         use DiffValue::{Growth, New, Old};
         use Measure::{Bytes, Count};
         let sides = |measure: Measure, figures: [Figure; 3]| {
-            [Old, New, Growth].into_iter().zip(figures).map(move |(side, figure)| DiffColumn { figure, measure, side })
+            [Old, New, Growth].into_iter().zip(figures).map(move |(value, figure)| DiffColumn { figure, measure, value })
         };
         let (count, bytes) = match self {
             DiffBy::Objects => {
                 let columns =
                     [(NEW, Count, New), (NEW_BYTES, Bytes, New), (GONE, Count, Old), (GONE_BYTES, Bytes, Old)];
-                return columns.map(|(figure, measure, side)| DiffColumn { figure, measure, side }).to_vec();
+                return columns.map(|(figure, measure, value)| DiffColumn { figure, measure, value }).to_vec();
             }
             _ if !of_objects && self.frame_names().is_some() => {
-                return sides(Bytes, FLAT_SIDES).chain(sides(Measure::Retained, CUM_SIDES)).collect();
+                return sides(Bytes, FLAT_COLUMNS).chain(sides(Measure::Retained, CUM_COLUMNS)).collect();
             }
-            _ if !of_objects => return sides(Bytes, TOTAL_SIDES).chain(sides(Count, ALLOCATIONS_SIDES)).collect(),
-            DiffBy::RootKinds => (ROOTS_SIDES, HELD_SIDES),
-            DiffBy::Paths | DiffBy::Backtraces => (OBJECTS_SIDES, RETAINED_SIDES),
-            DiffBy::Groups(_) => (OBJECTS_SIDES, SHALLOW_SIDES),
+            _ if !of_objects => return sides(Bytes, TOTAL_COLUMNS).chain(sides(Count, ALLOCATIONS_COLUMNS)).collect(),
+            DiffBy::RootKinds => (ROOTS_COLUMNS, HELD_COLUMNS),
+            DiffBy::Paths | DiffBy::Backtraces => (OBJECTS_COLUMNS, RETAINED_COLUMNS),
+            DiffBy::Groups(_) => (OBJECTS_COLUMNS, SHALLOW_COLUMNS),
         };
-        let retained = retained.then(|| sides(Measure::Retained, RETAINED_SIDES)).into_iter().flatten();
+        let retained = retained.then(|| sides(Measure::Retained, RETAINED_COLUMNS)).into_iter().flatten();
         sides(Count, count).chain(sides(Bytes, bytes)).chain(retained).collect()
     }
 
