@@ -31,7 +31,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// The common case, without a look at single characters.
+/// Returns true for the common case: printable ASCII alone, in which nothing is to be escaped.
 fn is_plain_ascii(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

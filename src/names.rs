@@ -263,7 +263,7 @@ fn part_kind(before: &str, name: &str, after: &str) -> NamePartKind {
     }
 }
 
-/// A name without the segments before its simple one, or as many of them as bring it `over` columns down.
+/// A name without the segments before its simple one, or as many of them as bring it `columns_over` columns down.
 fn without_package(name: &str, simple_start: usize, columns_over: usize) -> Cow<'_, str> {
     let starts = name.match_indices(['.', '/']).map(|(at, _)| at + 1).take_while(|at| *at < simple_start);
     // The mark takes one.

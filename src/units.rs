@@ -13,7 +13,7 @@ pub enum Unit {
     Share,
     /// A word without blanks.
     Word,
-    /// Text that may hold blanks; only the last column may.
+    /// Text that may hold blanks; only the last columns may.
     Text,
 }
 

@@ -6,6 +6,7 @@ pub(super) enum CommandOutcome {
     Answered,
     /// The answer is no: nothing matches, not reachable, over the limit.
     NegativeAnswer,
-    /// At least one of several files could not be read (already reported).
+    /// An error that is reported already: a file of several was not read, a dump was refused, a limit was not checked under
+    /// `--strict`, or the terminal is gone.
     Failed,
 }

@@ -84,7 +84,7 @@ impl BrowserState {
             Char('?') => self.help = Some(0),
             Char('m') => self.plain_bytes = !self.plain_bytes,
             Char('g') if matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Groups(_))) => {
-                self.next_group()
+                self.switch_grouping()
             }
             Char('g') | KeyPress::Home => self.with_frame(|frame| frame.cursor = 0),
             Char('G') => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
@@ -98,7 +98,7 @@ impl BrowserState {
             Char('o') => self.open_selected(BrowserView::Object),
             Char('p') => self.show_paths(),
             Char('+') => self.show_more_paths(),
-            Char('t') => self.toggle_merged(),
+            Char('t') => self.switch_row_kind(),
             Char('r') => self.ask_exact_retained(tasks),
             Char('/') => self.prompt = Some(Prompt::Find(String::new())),
             Char('n') => self.find_again(1),
@@ -167,13 +167,13 @@ impl BrowserState {
     }
 
     /// The object of the row under the cursor.
-    pub(super) fn selected_place(&self) -> Option<BrowsedObject> {
+    pub(super) fn selected_object(&self) -> Option<BrowsedObject> {
         let frame = self.frame()?;
         let node = frame.listing.as_ref()?.node(frame.selected()?)?;
-        self.place_of(node)
+        self.browsed_object(node)
     }
 
-    pub(super) fn place_of(&self, node: NodeId) -> Option<BrowsedObject> {
+    pub(super) fn browsed_object(&self, node: NodeId) -> Option<BrowsedObject> {
         let row = self.browser?.row(node);
         Some(BrowsedObject { node, id: row.id.clone(), type_name: row.type_text() })
     }
@@ -204,9 +204,9 @@ impl BrowserState {
             (BrowserView::Dominators { .. } | BrowserView::Suspects, RowTarget::Object(node))
                 if retained(node).is_some_and(|(_, objects)| objects > 1) =>
             {
-                self.place_of(node).map(|place| BrowserView::Dominators { of: Some(place), by_type: false })
+                self.browsed_object(node).map(|place| BrowserView::Dominators { of: Some(place), by_type: false })
             }
-            (_, RowTarget::Object(node)) => self.place_of(node).map(BrowserView::Object),
+            (_, RowTarget::Object(node)) => self.browsed_object(node).map(BrowserView::Object),
         };
         into.into_iter().for_each(|view| self.push(view));
     }
@@ -242,7 +242,7 @@ impl BrowserState {
     }
 
     pub(super) fn open_selected(&mut self, view: impl Fn(BrowsedObject) -> BrowserView) {
-        match self.selected_place() {
+        match self.selected_object() {
             Some(place) => self.push(view(place)),
             None => match self.frame().map(|frame| frame.view.clone()) {
                 Some(BrowserView::Dominators { of: Some(place), .. } | BrowserView::Paths(place, _)) => {
@@ -279,7 +279,7 @@ impl BrowserState {
         }
     }
 
-    pub(super) fn toggle_merged(&mut self) {
+    pub(super) fn switch_row_kind(&mut self) {
         let is_objects = self.context.is_objects;
         self.with_frame(|frame| {
             match &mut frame.view {
@@ -298,7 +298,7 @@ impl BrowserState {
         });
     }
 
-    pub(super) fn next_group(&mut self) {
+    pub(super) fn switch_grouping(&mut self) {
         let Some(graph) = self.dumps.and_then(|dumps| dumps.new.graph()) else { return };
         let is_there = |by: &GroupBy| match by {
             GroupBy::Module => graph.types().have_modules(),

@@ -34,7 +34,7 @@ pub(super) struct ViewFrame {
     /// Those that `rows` have.
     shown_arrangement: (SortOrder, String),
     /// The word of the order that the list had before it was asked for again.
-    order: Option<&'static str>,
+    previous_order_word: Option<&'static str>,
     pub(super) cursor: usize,
     pub(super) first_shown_row: usize,
     /// Cells that the names take at least that were drawn so far.
@@ -53,7 +53,7 @@ impl ViewFrame {
         if let Some(listing) = self.listing.take() {
             // Its columns may be others.
             let column = self.sort.column.filter(|_| self.sort.column != listing.sorted_by);
-            self.order = column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
+            self.previous_order_word = column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
         }
         // What is still on its way is an older question's.
         (self.error, self.is_pending, self.id) = (None, false, 0);
@@ -64,7 +64,7 @@ impl ViewFrame {
     /// Asks for something else.
     pub(super) fn drop_answer_and_position(&mut self) {
         self.drop_answer();
-        self.order = None;
+        self.previous_order_word = None;
         (self.sort, self.cursor, self.first_shown_row) = (SortOrder::default(), 0, 0);
         self.set_find(String::new());
     }
@@ -75,7 +75,7 @@ impl ViewFrame {
             Err(why) => self.error = Some(why),
             Ok((listing, arranged)) => {
                 let comes = SortOrder { column: listing.sorted_by, reverse: false };
-                let word = self.order.take();
+                let word = self.previous_order_word.take();
                 let same = listing
                     .figures
                     .iter()

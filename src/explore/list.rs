@@ -242,7 +242,7 @@ impl Listing {
     }
 
     /// The largest figure of the first column among all rows: what the bars are drawn by. O(rows that were made).
-    pub(super) fn largest(&self, first: Option<usize>, browser: Option<&HeapBrowser<'static>>) -> i64 {
+    pub(super) fn largest_figure(&self, first: Option<usize>, browser: Option<&HeapBrowser<'static>>) -> i64 {
         let made = self.parts.iter().filter_map(|part| match part {
             ListPart::Rows(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
             ListPart::Objects { .. } => None,
@@ -275,7 +275,7 @@ pub(super) struct ArrangedRows {
     /// The rows by number, as far as they are in order; `None` for all as they come.
     pub(super) rows: Option<Vec<u32>>,
     pub(super) len: usize,
-    pub(super) largest: i64,
+    pub(super) largest_figure: i64,
 }
 
 impl ArrangedRows {
@@ -329,15 +329,15 @@ pub(super) fn arrange(
         let of_row = |&row: &u32| browser.sizes(nodes[row as usize]).retained.map_or(0, |(bytes, _)| bytes);
         signed(rows.iter().map(of_row).max().unwrap_or(0))
     };
-    let largest = match (objects, browser, &rows) {
+    let largest_figure = match (objects, browser, &rows) {
         (Some(nodes), Some(browser), Some(rows)) if !is_as_it_comes => retained(nodes, browser, rows),
-        _ => listing.largest(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser),
+        _ => listing.largest_figure(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser),
     };
     if let Some(rows) = &mut rows {
         rows.truncate(sorted);
         rows.shrink_to_fit();
     }
-    ArrangedRows { rows, len, largest }
+    ArrangedRows { rows, len, largest_figure }
 }
 
 /// The places, in the order that is shown, of the rows that a pattern matches. O(rows).

@@ -69,8 +69,8 @@ impl LoadProgress {
 }
 
 impl FileObserver {
-    /// The file that is read from now on: objects of another do not count.
-    fn progress(&self, done: u64, total: u64, change: impl FnOnce(&mut LoadingState)) {
+    /// Progress of this file, which is the one that is read from now on: objects of another do not count.
+    fn record_progress(&self, done: u64, total: u64, change: impl FnOnce(&mut LoadingState)) {
         let mut state = self.0.state();
         let objects = if state.progress.file == self.1 { state.progress.objects } else { 0 };
         state.progress = ReadProgress { done, total, objects, file: self.1, ..state.progress };
@@ -80,14 +80,14 @@ impl FileObserver {
 
 impl Observer for FileObserver {
     fn phase(&self, phase: Phase) {
-        self.progress(0, 0, |state| {
+        self.record_progress(0, 0, |state| {
             state.progress.phase = Some(phase);
             state.phase_began = Some(Instant::now());
         });
     }
 
     fn bytes_read(&self, done: u64, total: Option<u64>) {
-        self.progress(done, total.unwrap_or(0), |state| {
+        self.record_progress(done, total.unwrap_or(0), |state| {
             state.progress.phase.get_or_insert(Phase::Reading);
             state.phase_began.get_or_insert_with(Instant::now);
         });

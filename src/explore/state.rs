@@ -59,10 +59,10 @@ pub(super) struct BrowserState {
     pub(super) browser: Option<HeapBrowser<'static>>,
     /// The reason why there is no dominator tree.
     pub(super) no_tree_reason: Option<String>,
-    pub(super) tree_asked: bool,
+    pub(super) is_tree_pending: bool,
     pub(super) progress: ReadProgress,
-    /// Names on the first line.
-    pub(super) first_line: String,
+    /// What the first line says of the dump behind the names of files: its format, objects, what is wrong.
+    pub(super) dump_summary: String,
     pub(super) size: (u16, u16),
     /// By tab the way from its beginning.
     pub(super) frames_by_tab: Vec<(Tab, Vec<ViewFrame>)>,
@@ -127,8 +127,8 @@ pub(super) struct SidePane {
     pub(super) listing: Option<Arc<Listing>>,
 }
 
-/// Columns from which the object under the cursor stands beside the list.
-pub(super) const MIN_SCREEN_COLUMNS_FOR_PANE: u16 = 160;
+/// On a wider screen the object under the cursor stands beside the list.
+pub(super) const MAX_COLUMNS_WITHOUT_PANE: u16 = 160;
 
 /// Texts of objects that are kept; all of them are forgotten beyond that.
 const MAX_TEXTS_KEPT: usize = 20_000;
@@ -190,7 +190,7 @@ impl BrowserState {
         let graph = dumps.new.graph();
         self.context.is_objects = graph.is_some();
         let info = dumps.new.info();
-        self.first_line = match graph {
+        self.dump_summary = match graph {
             Some(graph) => format!("{}  {}", info.format, count_of(graph.node_count() as u64, "objects")),
             None => format!("{}  allocation totals", info.format),
         };
@@ -201,11 +201,11 @@ impl BrowserState {
             self.warnings.extend(warnings.map(|problem| format!("{file}{problem}")));
         }
         if let Some(word) = cut_word(dumps.new.diagnostics()) {
-            self.first_line += &format!("  {word}");
+            self.dump_summary += &format!("  {word}");
         }
         if graph.is_some_and(|graph| graph.roots_inferred()) {
             self.warnings.push("roots are inferred: the dump has no root records".into());
-            self.first_line += "  roots inferred";
+            self.dump_summary += "  roots inferred";
         }
         let known = Tab::WORDS.iter().map(|(_, tab)| *tab);
         let is_there = |tab: &Tab| match tab {
@@ -221,7 +221,7 @@ impl BrowserState {
         match graph {
             Some(_) if dumps.new.is_indexed() => self.take_dominators(Ok(())),
             Some(_) => {
-                self.tree_asked = true;
+                self.is_tree_pending = true;
                 tasks.push(Task::ComputeDominators);
             }
             None => {}
@@ -245,16 +245,16 @@ impl BrowserState {
 
     pub(super) fn take_dominators(&mut self, result: Result<(), String>) {
         let Some(dumps) = self.dumps else { return };
-        self.tree_asked = false;
+        self.is_tree_pending = false;
         match result {
-            Ok(()) => self.context.has_references = dumps.new.graph().is_some_and(|graph| !graph.references_missing()),
+            Ok(()) => self.context.has_retained_bytes = dumps.new.graph().is_some_and(|graph| !graph.references_missing()),
             Err(why) => self.no_tree_reason = Some(why),
         }
         if self.no_tree_reason.is_none() {
             self.browser = HeapBrowser::of(dumps.new).ok();
         }
         // What was shown without retained bytes is asked again.
-        let has_references = self.context.has_references;
+        let has_references = self.context.has_retained_bytes;
         for frame in self.frames_by_tab.iter_mut().flat_map(|(_, way)| way) {
             if frame.is_without_tree && has_references {
                 frame.drop_answer();
@@ -349,7 +349,7 @@ impl BrowserState {
     /// The object under the cursor, where there is room for it.
     pub(super) fn ask_pane(&mut self, tasks: &mut Vec<Task>) {
         let is_object = matches!(self.frame().map(|frame| &frame.view), Some(BrowserView::Object(_)));
-        match self.selected_place().filter(|_| self.size.0 > MIN_SCREEN_COLUMNS_FOR_PANE && !is_object) {
+        match self.selected_object().filter(|_| self.size.0 > MAX_COLUMNS_WITHOUT_PANE && !is_object) {
             None => self.pane = None,
             Some(place) if self.pane.as_ref().is_none_or(|pane| pane.node != place.node) => {
                 self.pane = Some(SidePane { node: place.node, listing: None });

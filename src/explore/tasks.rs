@@ -185,7 +185,7 @@ impl BrowserWorker {
                 TaskResult::Dominators(new.dominators_if_known().map(drop).map_err(AnswerError::OutOfMemory))
             }
             Task::MakeList(id, view, context) => {
-                return self.list(id, &view, &context);
+                return self.make_list(id, &view, &context);
             }
             Task::ArrangeRows(id, listing, sort, find) => {
                 let browser = self.browser_of(&listing);
@@ -232,7 +232,7 @@ impl BrowserWorker {
         listing.has_objects().then(|| HeapBrowser::of(self.dumps.new).ok()).flatten()
     }
 
-    fn list(&self, id: ListId, view: &BrowserView, context: &CommandContext) {
+    fn make_list(&self, id: ListId, view: &BrowserView, context: &CommandContext) {
         match lists::make_listing(self.dumps, view, context, &self.heaps) {
             Err(error) => (self.answer)(TaskResult::List(id, Err(error))),
             Ok(listing) => {

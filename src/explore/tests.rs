@@ -407,10 +407,10 @@ fn groups_lead_to_their_own_objects() {
 #[test]
 fn bars_are_drawn_by_the_largest_row() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
-    let largest = game.state.frame().unwrap().rows.largest;
+    let largest = game.state.frame().unwrap().rows.largest_figure;
     for order in ["S", "S s", "S"] {
         game.keys(order);
-        assert_eq!(game.state.frame().unwrap().rows.largest, largest, "{}", game.command());
+        assert_eq!(game.state.frame().unwrap().rows.largest_figure, largest, "{}", game.command());
     }
     // `list` has no third order.
     game.keys("2 j Enter");

@@ -1,4 +1,4 @@
-//! The views, their names, and the command that prints each.
+//! The views, their names, and what the commands that print them say besides.
 
 use std::path::{Path, PathBuf};
 
@@ -237,7 +237,7 @@ pub struct CommandContext {
     /// Options that the dumps were opened with.
     pub read_words: Vec<String>,
     pub(super) is_objects: bool,
-    pub(super) has_references: bool,
+    pub(super) has_retained_bytes: bool,
 }
 
 impl CommandContext {
@@ -254,7 +254,7 @@ impl CommandContext {
         order: Option<Figure>,
         limits: Limits,
     ) -> HistogramOptions {
-        let retained = self.has_references.then_some(RetainedBy::Minimum);
+        let retained = self.has_retained_bytes.then_some(RetainedBy::Minimum);
         let order = order.or(self.is_objects.then_some(RETAINED));
         let order = order.filter(|order| retained.is_some() || *order != RETAINED);
         HistogramOptions { scope, group_by: by, retained, order, limits, ..HistogramOptions::default() }
@@ -262,7 +262,7 @@ impl CommandContext {
 
     /// Growth of these comes with retained bytes.
     pub(super) fn growth_has_retained(&self, by: DiffBy) -> bool {
-        self.has_references && matches!(by, DiffBy::Groups(_))
+        self.has_retained_bytes && matches!(by, DiffBy::Groups(_))
     }
 
     pub(super) fn for_shell(&self, view: &BrowserView, line: CommandLine) -> String {

@@ -40,7 +40,7 @@ pub fn write_heapgraph(dump: &OpenDump, options: &HeapgraphOptions, out: &mut dy
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     verify_index_file(dump)?;
     let details = dump.details().filter(|_| options.with_names);
-    HeapgraphWriter { dump, graph, details, soft: graph.soft_references().unwrap_or(&[]) }.write(out)?;
+    HeapgraphWriter { dump, graph, details, soft_references: graph.soft_references().unwrap_or(&[]) }.write(out)?;
     Ok(())
 }
 
@@ -208,7 +208,7 @@ struct HeapgraphWriter<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
     details: Option<&'d dyn ObjectDetails>,
-    soft: &'d [SoftReference],
+    soft_references: &'d [SoftReference],
 }
 
 impl HeapgraphWriter<'_> {
@@ -490,8 +490,8 @@ impl HeapgraphWriter<'_> {
 
     /// Places of strong references that the runtime may give up.
     fn push_soft(&self, line: &mut Vec<u8>, node: NodeId, targets: &[Reference]) {
-        let own = self.soft.partition_point(|soft| soft.source < node);
-        let own = self.soft[own..].iter().take_while(|soft| soft.source == node);
+        let own = self.soft_references.partition_point(|soft| soft.source < node);
+        let own = self.soft_references[own..].iter().take_while(|soft| soft.source == node);
         let mut left: FxHashMap<NodeId, Vec<ClearableKind>> = FxHashMap::default();
         own.for_each(|soft| left.entry(soft.target).or_default().push(soft.kind));
         let mut places = [Vec::new(), Vec::new()];

@@ -144,7 +144,7 @@ struct EventHead<'a> {
 
 impl EventHead<'_> {
     /// The event up to its arguments, which are streamed behind it: the brace is left open.
-    fn open(&self) -> String {
+    fn text_up_to_arguments(&self) -> String {
         let mut text = json_text(self);
         text.pop();
         text + ",\"args\":"
@@ -167,7 +167,7 @@ fn write_heap(
         ts: time.started_us,
         id: Some(&time.id),
     };
-    write!(out, "{}{{\"dumps\":{{\"level_of_detail\":\"detailed\",", head.open())?;
+    write!(out, "{}{{\"dumps\":{{\"level_of_detail\":\"detailed\",", head.text_up_to_arguments())?;
     write!(out, "\"heaps\":{{{}:{{\"entries\":[", json_text(&heap.allocator))?;
     let mut ids = vec![None; heap.frames.len()];
     for (number, entry) in chosen.iter().enumerate() {
@@ -177,7 +177,7 @@ fn write_heap(
             Some(name) => format!(",\"type\":\"{}\"", process.type_id(name)),
             None => String::new(),
         };
-        let backtrace = process.backtrace(heap, &mut ids, entry);
+        let backtrace = process.backtrace_id(heap, &mut ids, entry);
         write!(out, "{comma}\n{{\"size\":\"{:x}\",{count}\"bt\":\"{backtrace}\"{type_id}}}", entry.amount.bytes)?;
     }
     write!(out, "]}}}}}}}}}}")
@@ -239,7 +239,7 @@ impl<'a> TraceProcess<'a> {
 
     /// The id of an entry's backtrace, made with those of its callers that have none yet; empty for the top. `ids` has
     /// the ids of the heap's frames that are known.
-    fn backtrace(&mut self, heap: &AllocationHeap, ids: &mut [Option<u32>], entry: &ChosenEntry) -> String {
+    fn backtrace_id(&mut self, heap: &AllocationHeap, ids: &mut [Option<u32>], entry: &ChosenEntry) -> String {
         let mut path = Vec::new();
         let mut frame = entry.frame;
         while frame != 0 && ids[frame as usize].is_none() {
@@ -258,7 +258,7 @@ impl<'a> TraceProcess<'a> {
     }
 
     fn write(&self, out: &mut dyn Write, names: &NameTable) -> io::Result<()> {
-        let open = |name| EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }.open();
+        let open = |name| EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }.text_up_to_arguments();
         if !self.heap.process.is_empty() {
             write!(out, ",\n{}{{\"name\":{}}}}}", open("process_name"), json_text(&self.heap.process))?;
         }

@@ -70,33 +70,33 @@ fn write_heaps(names: &NameTable, heaps: &[&AllocationHeap], depth: usize, out: 
     let is_total = heaps.iter().all(|heap| heap.allocator == "alloc");
     let kinds = if is_total { ["alloc_objects", "alloc_space"] } else { ["inuse_objects", "inuse_space"] };
     for (kind, unit) in kinds.into_iter().zip(["count", "bytes"]).skip(usize::from(!profile.with_counts)) {
-        let kind = [number(1, profile.text(kind)), number(2, profile.text(unit))].concat();
-        profile.put(1, &kind)?;
+        let kind = [number_field(1, profile.text_number(kind)), number_field(2, profile.text_number(unit))].concat();
+        profile.write_field(1, &kind)?;
     }
     let mut functions = vec![false];
     for (heap, title) in heaps.iter().zip(&titles) {
         let outermost = (heaps.len() > 1).then_some(&**title);
-        profile.put_heap(heap, outermost, depth, &mut functions)?;
+        profile.write_heap_samples(heap, outermost, depth, &mut functions)?;
     }
     let program = heaps.first().map_or("", |heap| &heap.process);
     // With functions: nobody is to look for the program's symbols.
-    let mapping = [number(1, 1), number(5, profile.text(program)), number(7, 1)].concat();
-    profile.put(3, &mapping)?;
+    let mapping = [number_field(1, 1), number_field(5, profile.text_number(program)), number_field(7, 1)].concat();
+    profile.write_field(3, &mapping)?;
     for (id, _) in (0..).zip(&functions).filter(|(_, is_function)| **is_function) {
-        profile.put(4, &[number(1, id), number(2, 1), bytes(4, &number(1, id))].concat())?;
-        profile.put(5, &[number(1, id), number(2, id)].concat())?;
+        profile.write_field(4, &[number_field(1, id), number_field(2, 1), bytes_field(4, &number_field(1, id))].concat())?;
+        profile.write_field(5, &[number_field(1, id), number_field(2, id)].concat())?;
     }
-    let default = number(14, profile.text(kinds[1]));
+    let default = number_field(14, profile.text_number(kinds[1]));
     profile.out.write_all(&default)?;
     for text in std::mem::take(&mut profile.texts) {
-        profile.put(6, text.as_bytes())?;
+        profile.write_field(6, text.as_bytes())?;
     }
     profile.out.finish()?;
     Ok(())
 }
 
 /// What was allocated at a node itself.
-struct Own {
+struct OwnAmount {
     frame: u32,
     type_name: Option<NameId>,
     bytes: u64,
@@ -104,9 +104,9 @@ struct Own {
 }
 
 /// What each node has itself: where entries include what is below, all types together, and without what its callees have.
-fn own_amounts(heap: &AllocationHeap) -> Vec<Own> {
+fn own_amounts(heap: &AllocationHeap) -> Vec<OwnAmount> {
     if heap.counting == CountingMode::Exclusive {
-        let own = heap.entries.iter().map(|entry| Own {
+        let own = heap.entries.iter().map(|entry| OwnAmount {
             frame: entry.frame(),
             type_name: entry.type_name(),
             bytes: entry.bytes(),
@@ -117,11 +117,11 @@ fn own_amounts(heap: &AllocationHeap) -> Vec<Own> {
     let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None });
     let own = (0..heap.frames.len() as u32).map(|frame| {
         let whole = totals.total_at(frame);
-        let start = Own { frame, type_name: None, bytes: whole.bytes, allocations: whole.allocations.unwrap_or(0) };
+        let start = OwnAmount { frame, type_name: None, bytes: whole.bytes, allocations: whole.allocations.unwrap_or(0) };
         totals.callees(frame).iter().fold(start, |own, &callee| {
             let below = totals.total_at(callee);
             let allocations = own.allocations.saturating_sub(below.allocations.unwrap_or(0));
-            Own { bytes: own.bytes.saturating_sub(below.bytes), allocations, ..own }
+            OwnAmount { bytes: own.bytes.saturating_sub(below.bytes), allocations, ..own }
         })
     });
     own.collect()
@@ -140,7 +140,7 @@ struct ProfileWriter<'a, W: Write> {
 
 impl<'a, W: Write> ProfileWriter<'a, W> {
     /// The number of a text.
-    fn text(&mut self, text: &'a str) -> u64 {
+    fn text_number(&mut self, text: &'a str) -> u64 {
         *self.by_text.entry(text).or_insert_with(|| {
             self.texts.push(text);
             self.texts.len() as u64 - 1
@@ -148,28 +148,28 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
     }
 
     /// The number of a frame's name, which is its function's id and its location's.
-    fn frame(&mut self, name: NameId) -> u64 {
+    fn function_id(&mut self, name: NameId) -> u64 {
         if let Some(&known) = self.by_name.get(&name) {
             return known;
         }
         let text = Some(self.names.text(name)).filter(|text| !text.is_empty()).unwrap_or("(unknown)");
-        let number = self.text(text);
+        let number = self.text_number(text);
         self.by_name.insert(name, number);
         number
     }
 
-    fn put(&mut self, field: u64, content: &[u8]) -> io::Result<()> {
-        self.out.write_all(&bytes(field, content))
+    fn write_field(&mut self, field: u64, content: &[u8]) -> io::Result<()> {
+        self.out.write_all(&bytes_field(field, content))
     }
 
-    fn put_heap(
+    fn write_heap_samples(
         &mut self,
         heap: &AllocationHeap,
         outermost: Option<&'a str>,
         depth: usize,
         functions: &mut Vec<bool>,
     ) -> io::Result<()> {
-        let (mut stack, type_key) = (Vec::new(), self.text("type"));
+        let (mut stack, type_key) = (Vec::new(), self.text_number("type"));
         for own in own_amounts(heap).iter().filter(|own| own.bytes > 0 || own.allocations > 0) {
             stack.clear();
             let mut at = own.frame;
@@ -177,16 +177,16 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
                 let frame = &heap.frames[at as usize];
                 // What a caller allocated itself is no function.
                 if !frame.is_self_cost {
-                    stack.push(self.frame(frame.name));
+                    stack.push(self.function_id(frame.name));
                 }
                 at = frame.parent;
             }
             // The innermost comes first.
             stack.drain(..stack.len().saturating_sub(depth));
             if stack.is_empty() && outermost.is_none() {
-                stack.push(self.text("(no stack)"));
+                stack.push(self.text_number("(no stack)"));
             }
-            stack.extend(outermost.map(|title| self.text(title)));
+            stack.extend(outermost.map(|title| self.text_number(title)));
             for &id in &stack {
                 if functions.len() <= id as usize {
                     functions.resize(id as usize + 1, false);
@@ -195,12 +195,12 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
             }
             let values = [own.allocations, own.bytes].map(|value| value.min(i64::MAX as u64));
             let values = &values[usize::from(!self.with_counts)..];
-            let mut sample = [bytes(1, &numbers(&stack)), bytes(2, &numbers(values))].concat();
+            let mut sample = [bytes_field(1, &packed_varints(&stack)), bytes_field(2, &packed_varints(values))].concat();
             // The type, where the last frame does not say it.
-            if let Some(type_name) = own.type_name.map(|name| self.frame(name)).filter(|name| *name != stack[0]) {
-                sample.extend(bytes(3, &[number(1, type_key), number(2, type_name)].concat()));
+            if let Some(type_name) = own.type_name.map(|name| self.function_id(name)).filter(|name| *name != stack[0]) {
+                sample.extend(bytes_field(3, &[number_field(1, type_key), number_field(2, type_name)].concat()));
             }
-            self.put(2, &sample)?;
+            self.write_field(2, &sample)?;
         }
         Ok(())
     }
@@ -216,20 +216,20 @@ fn push_varint(message: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Numbers one behind the other.
-fn numbers(values: &[u64]) -> Vec<u8> {
+fn packed_varints(values: &[u64]) -> Vec<u8> {
     let mut message = Vec::new();
     values.iter().for_each(|&value| push_varint(&mut message, value));
     message
 }
 
 /// A field with a number.
-fn number(field: u64, value: u64) -> Vec<u8> {
-    numbers(&[field << 3, value])
+fn number_field(field: u64, value: u64) -> Vec<u8> {
+    packed_varints(&[field << 3, value])
 }
 
 /// A field with a text, a message or packed numbers.
-fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
-    let mut message = numbers(&[field << 3 | 2, content.len() as u64]);
+fn bytes_field(field: u64, content: &[u8]) -> Vec<u8> {
+    let mut message = packed_varints(&[field << 3 | 2, content.len() as u64]);
     message.extend_from_slice(content);
     message
 }

@@ -48,8 +48,8 @@ struct DumpFile {
 /// The dumps that may be read.
 pub(super) struct ListedDumps {
     files: Vec<DumpFile>,
-    nameless_count: u64,
-    is_cut: bool,
+    non_unicode_count: u64,
+    has_more_files: bool,
 }
 
 impl Allowlist {
@@ -100,7 +100,7 @@ impl Allowlist {
         let mut left = MAX_FILES_OPENED;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
         self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_FOLDER_LEVELS, &mut left, &mut files));
-        let mut nameless_count = 0;
+        let mut non_unicode_count = 0;
         let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
         let known = std::mem::take(&mut *formats);
         let dumps = files.iter().take_while(|_| !is_cancelled()).filter_map(|file| {
@@ -114,11 +114,11 @@ impl Allowlist {
             let format = known.get(&key).copied().unwrap_or_else(look);
             formats.insert(key, format);
             // Only Unicode can be said in a call.
-            nameless_count += u64::from(format.is_some() && file.to_str().is_none());
+            non_unicode_count += u64::from(format.is_some() && file.to_str().is_none());
             Some(DumpFile { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
         });
         let files = dumps.collect();
-        ListedDumps { files, nameless_count, is_cut: left == 0 }
+        ListedDumps { files, non_unicode_count, has_more_files: left == 0 }
     }
 }
 
@@ -141,13 +141,13 @@ impl ListedDumps {
         if self.files.is_empty() {
             sentences.push("no file here is a dump by its content".to_string());
         }
-        if self.nameless_count > 0 {
+        if self.non_unicode_count > 0 {
             sentences.push(format!(
                 "dumps whose names are not Unicode, so that no call can name them: {}",
-                self.nameless_count
+                self.non_unicode_count
             ));
         }
-        if self.is_cut {
+        if self.has_more_files {
             sentences.push("there are more files than are looked at".to_string());
         }
         CommandAnswer { text, json, sentences }

@@ -21,7 +21,7 @@ pub struct Tool {
     /// What it takes, besides what all take that give rows.
     pub parameters: Vec<Parameter>,
     /// Rows where nothing else is asked.
-    pub rows: usize,
+    pub default_rows: usize,
 }
 
 /// An argument of a tool.
@@ -99,7 +99,7 @@ pub(super) fn row_parameters(rows: usize) -> Vec<Parameter> {
 impl Tool {
     /// As `tools/list` describes it.
     pub(super) fn description(&self) -> Value {
-        let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.rows)).collect();
+        let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.default_rows)).collect();
         let properties: Map<String, Value> = all
             .iter()
             .map(|one| {
@@ -127,7 +127,7 @@ impl Tool {
     ) -> Result<CheckedCall<'_>, String> {
         let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
         if let Some(name) = arguments.keys().find(|name| !known(name)) {
-            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.rows)).collect();
+            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.default_rows)).collect();
             let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
             return Err(format!("{} has no argument \"{name}\"; it has {}", self.name, names.join(", ")));
         }
@@ -155,7 +155,7 @@ impl Tool {
             };
             values.push((one, given));
         }
-        Ok(CheckedCall { tool: self, values, rows: self.rows })
+        Ok(CheckedCall { tool: self, values, rows: self.default_rows })
     }
 }
 

@@ -5,8 +5,8 @@ use super::tool::Tool;
 
 /// What ends a part of a sentence that may be left out.
 const CLAUSE_ENDS: [&str; 3] = ["; ", ". ", ": "];
-/// What is said otherwise where rows have a limit and a cursor.
-const ROW_LIMIT_REWORDINGS: [(&str, &str); 6] = [
+/// Texts that are said otherwise wherever they stand, each with what is said in its place.
+const FIXED_REWORDINGS: [(&str, &str); 6] = [
     ("-n 0 shows all", "a larger \"limit\" shows more"),
     ("info lists", "summary lists"),
     ("as in stats", "as in histogram"),
@@ -130,7 +130,7 @@ impl ToolWording {
     /// A text without command lines: its options as arguments, and commands in quotes as tools.
     fn reword_options(&self, tool: &Tool, text: &str) -> Option<String> {
         let mut text = text.to_string();
-        ROW_LIMIT_REWORDINGS.iter().for_each(|(from, to)| text = text.replace(from, to));
+        FIXED_REWORDINGS.iter().for_each(|(from, to)| text = text.replace(from, to));
         let mut said = String::new();
         let mut rest = text.as_str();
         while let Some((at, option)) = next_option(rest) {
@@ -221,7 +221,7 @@ mod tests {
             kind: kind.clone(),
             is_required: false,
         };
-        Tool { name, command, about: "", parameters: parameters.iter().map(parameter).collect(), rows: 1 }
+        Tool { name, command, about: "", parameters: parameters.iter().map(parameter).collect(), default_rows: 1 }
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn exit_reason(status: Option<ExitStatus>) -> String {
     format!("the process that read the dump was ended{status}{hint}")
 }
 
-/// Starts a worker, and gives it to the watch.
+/// Starts a worker, and gives it to the monitor. Returns its reports.
 fn start_worker(monitor: &CallMonitor, mut command: Command) -> io::Result<BufReader<ChildStdout>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let reports = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;

@@ -15,7 +15,7 @@ use crate::units::{count_of, signed};
 const GROWN_TYPES_SHOWN: usize = 25;
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn growth(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_growth(&self, html: &mut HtmlWriter) {
         let (Some(growth), Some(old)) = (&self.data.growth, &self.options.old_file) else { return };
         let is_objects = self.data.objects.is_some();
         html.section("growth", "Growth")
@@ -37,11 +37,11 @@ impl SectionWriter<'_, '_> {
         let mut line = options.command_line();
         line.word(old.as_str());
         self.command(&line, html);
-        self.grown_paths(html);
+        self.write_grown_paths(html);
         html.markup("</section>\n");
     }
 
-    fn grown_paths(&self, html: &mut HtmlWriter) {
+    fn write_grown_paths(&self, html: &mut HtmlWriter) {
         let (Some(paths), Some(old)) = (&self.page.grown_paths, &self.options.old_file) else { return };
         let table = path_table(paths);
         if table.rows.is_empty() {

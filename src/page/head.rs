@@ -25,7 +25,7 @@ pub(super) fn begin_document(html: &mut HtmlWriter, scripts: &str, title: &str) 
 
 impl SectionWriter<'_, '_> {
     /// `sections`: those of the page, by address and title.
-    pub(super) fn head(&self, sections: &[(&str, String)], html: &mut HtmlWriter) {
+    pub(super) fn write_head(&self, sections: &[(&str, String)], html: &mut HtmlWriter) {
         let options = self.options;
         let format = self.page.info.format();
         begin_document(html, &format!("script-src 'sha256-{SCRIPT_HASH}'; "), &self.title());
@@ -41,7 +41,7 @@ impl SectionWriter<'_, '_> {
         if let Some(Some(producer)) = &format.producer {
             html.text(format!(", {}", escaped_name(producer)));
         }
-        for words in self.origin() {
+        for words in self.time_and_sections() {
             html.text(format!(", {words}"));
         }
         html.text(format!(". Made by heapdump {}.", env!("CARGO_PKG_VERSION")));
@@ -90,7 +90,7 @@ impl SectionWriter<'_, '_> {
     }
 
     /// The time of the snapshot, and the sections.
-    fn origin(&self) -> Vec<String> {
+    fn time_and_sections(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Info::Objects(info) = &self.page.info {
             let chosen = info.snapshots.iter().find(|snapshot| snapshot.chosen);

@@ -76,21 +76,21 @@ fn page_text(page: &PageAnswers<'_>, budgets: &PageBudgets, options: &PageOption
     let sections = SectionWriter { page, data: &data, options };
     let (mut html, mut body) = (HtmlWriter::default(), HtmlWriter::default());
     sections.write_figures(&mut body);
-    sections.suspects(&mut body);
-    sections.growth(&mut body);
-    sections.map(&mut body);
-    sections.types(&mut body);
-    sections.groups(&mut body);
-    sections.objects(&mut body);
-    sections.threads(&mut body);
-    sections.waste(&mut body);
-    sections.problems(&mut body);
-    sections.how_to_remake(&mut body);
+    sections.write_suspects(&mut body);
+    sections.write_growth(&mut body);
+    sections.write_map(&mut body);
+    sections.write_types(&mut body);
+    sections.write_groups(&mut body);
+    sections.write_objects(&mut body);
+    sections.write_threads(&mut body);
+    sections.write_waste(&mut body);
+    sections.write_problems(&mut body);
+    sections.write_how_to_remake(&mut body);
     body.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");
     body.markup("Nothing is loaded from anywhere: everything is in this file.</p></footer>\n");
     body.markup("<div id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n");
     body.markup("<script type=\"application/json\" id=\"data\">");
     body.json(&json_text(&data)).markup("</script>\n<script>").markup(SCRIPT).markup("</script></body></html>\n");
-    sections.head(&body.sections, &mut html);
+    sections.write_head(&body.sections, &mut html);
     html.into_string() + &body.into_string()
 }

@@ -48,7 +48,7 @@ pub(super) struct PrunedTree<R> {
     pub(super) minimum_bytes: u64,
 }
 
-struct UnprunedRow<R> {
+struct TakenRow<R> {
     /// `None` for what is above the top.
     row: Option<R>,
     /// Taken rows below it, largest first.
@@ -66,7 +66,7 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
     budget: RowBudget,
 ) -> PrunedTree<R> {
     let below = |row: Option<R>| row.map_or_else(|| tops.to_vec(), &children);
-    let mut taken = vec![UnprunedRow { row: None, children: Vec::new(), hidden: 0 }];
+    let mut taken = vec![TakenRow { row: None, children: Vec::new(), hidden: 0 }];
     // Bytes, rank and row of a row that waits, and the taken row above it.
     let mut waiting: BinaryHeap<(u64, Reverse<usize>, Reverse<R>, usize)> = BinaryHeap::new();
     let add_below = |row: Option<R>, parent: usize, waiting: &mut BinaryHeap<_>| {
@@ -92,7 +92,7 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
         }
         let place = taken.len();
         taken[parent].children.push(place);
-        taken.push(UnprunedRow { row: Some(row), children: Vec::new(), hidden: 0 });
+        taken.push(TakenRow { row: Some(row), children: Vec::new(), hidden: 0 });
         last_bytes = Some(bytes);
         add_below(Some(row), place, &mut waiting);
     }
@@ -101,7 +101,7 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
 }
 
 fn in_preorder<R: Copy + Eq + Hash>(
-    taken: &[UnprunedRow<R>],
+    taken: &[TakenRow<R>],
     below: impl Fn(Option<R>) -> Vec<R>,
     weight: impl Fn(R) -> RowWeight,
 ) -> Vec<PrunedRow<R>> {
@@ -114,7 +114,7 @@ fn in_preorder<R: Copy + Eq + Hash>(
     };
     descend(0, None, &mut steps);
     while let Some((place, is_rest, parent)) = steps.pop() {
-        let UnprunedRow { row, children, hidden } = &taken[place];
+        let TakenRow { row, children, hidden } = &taken[place];
         if is_rest {
             let shown: HashSet<R> = children.iter().filter_map(|&child| taken[child].row).collect();
             let rest = below(*row).into_iter().filter(|row| !shown.contains(row)).map(&weight);

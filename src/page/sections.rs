@@ -37,7 +37,7 @@ pub(super) struct SectionWriter<'s, 'd> {
 }
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn map(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_map(&self, html: &mut HtmlWriter) {
         if self.data.maps.is_empty() {
             return;
         }
@@ -77,7 +77,7 @@ impl SectionWriter<'_, '_> {
         html.markup("<li><kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd> <kbd>↓</kbd> move, <kbd>Enter</kbd> zooms in, ");
         html.markup("<kbd>Esc</kbd> out</li></ul></div>\n<details><summary>The same as a table</summary>");
         for map in &self.data.maps {
-            self.map_table(map, html);
+            self.write_map_table(map, html);
         }
         html.markup("</details>\n");
         html.markup("<div id=\"map-zoomed\" class=\"with-script\"></div>");
@@ -96,7 +96,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn map_table(&self, map: &MapColumns, html: &mut HtmlWriter) {
+    fn write_map_table(&self, map: &MapColumns, html: &mut HtmlWriter) {
         if self.data.maps.len() > 1 {
             html.markup("<h3>").text(&map.title).markup("</h3>");
         }
@@ -137,7 +137,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</div>\n");
     }
 
-    pub(super) fn types(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_types(&self, html: &mut HtmlWriter) {
         html.section("types", "Types").markup("><h2>Types</h2><p class=\"under\">");
         if self.data.objects.is_some() {
             html.markup("Retained: at least so much would be freed if all objects of the type went. ");
@@ -167,7 +167,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    pub(super) fn groups(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_groups(&self, html: &mut HtmlWriter) {
         for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
             let (name, noun) = by.titles();
             let title = &format!("By {}", name.to_lowercase());
@@ -179,7 +179,7 @@ impl SectionWriter<'_, '_> {
         }
     }
 
-    pub(super) fn objects(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_objects(&self, html: &mut HtmlWriter) {
         let Some(objects) = &self.data.objects else { return };
         html.section("objects", "Objects");
         html.markup("><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object");
@@ -219,7 +219,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    pub(super) fn waste(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_waste(&self, html: &mut HtmlWriter) {
         let Some(waste) = &self.page.waste else { return };
         let totals = &waste.totals;
         html.section("waste", "Waste").markup("><h2>Waste: what could be smaller</h2><p class=\"under\">");
@@ -234,13 +234,13 @@ impl SectionWriter<'_, '_> {
         }
         html.markup("</p>\n");
         for kind in waste.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
-            self.kind_of_waste(kind, html);
+            self.write_kind_of_waste(kind, html);
         }
         self.command(&waste_options().command_line(), html);
         html.markup("</section>\n");
     }
 
-    fn kind_of_waste(&self, kind: &WasteKindRow, html: &mut HtmlWriter) {
+    fn write_kind_of_waste(&self, kind: &WasteKindRow, html: &mut HtmlWriter) {
         html.markup("<h3>").text(kind.kind.name()).markup("</h3><p class=\"under\">");
         html.text(format!(
             "{}: {} in {}",
@@ -263,7 +263,7 @@ impl SectionWriter<'_, '_> {
         close_table(html);
     }
 
-    pub(super) fn problems(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_problems(&self, html: &mut HtmlWriter) {
         html.section("problems", "Problems").markup("><h2>Problems in the dump</h2>\n");
         let problems = self.problem_rows();
         if problems.is_empty() {
@@ -283,7 +283,7 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    pub(super) fn how_to_remake(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_how_to_remake(&self, html: &mut HtmlWriter) {
         html.section("again", "Make it again").markup("><h2>Make it again</h2>");
         let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");

@@ -11,17 +11,17 @@ use crate::sort;
 use crate::units::{count_of, format_bytes};
 
 /// Lines of the chart, by their colours, which are told apart on light and on dark.
-const COLORS: [&str; 10] =
+const LINE_COLORS: [&str; 10] =
     ["#3b82c4", "#e0762f", "#3f9d5c", "#d04a4a", "#8c6bbf", "#9a6a55", "#cf6fae", "#8a8a8a", "#a9a32c", "#2fa5b5"];
 /// Points of a line: of more dumps evenly chosen ones.
 const MAX_POINTS: usize = 400;
 const ROWS_SHOWN: usize = 100;
 const DUMPS_SHOWN: usize = 1000;
 /// The chart, and within it the place of the lines.
-const SIZE: (f64, f64) = (800.0, 300.0);
-const LEFT: f64 = 90.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = 30.0;
+const CHART_SIZE: (f64, f64) = (800.0, 300.0);
+const LEFT_MARGIN: f64 = 90.0;
+const CHART_MARGIN: f64 = 10.0;
+const BOTTOM_MARGIN: f64 = 30.0;
 
 /// Writes the page of a series under this title. The same dumps give the same bytes. Error: when `out` cannot be written to.
 pub fn write_series_page(trend: &DumpsTrend, title: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -42,7 +42,7 @@ pub fn write_series_page(trend: &DumpsTrend, title: &str, out: &mut dyn Write) -
     if !fastest.is_empty() {
         html.markup("<section id=\"chart\"><h2>What grows fastest</h2><p class=\"under\">By how much, since the first dump.</p>\n");
         chart(trend, &fastest, &mut html);
-        row_table(trend, "What grows fastest", fastest.iter().copied().zip(COLORS.map(Some)), &mut html);
+        row_table(trend, "What grows fastest", fastest.iter().copied().zip(LINE_COLORS.map(Some)), &mut html);
         html.markup("</section>\n");
     }
     html.markup("<section id=\"rows\"><h2>All that changed</h2>\n");
@@ -68,7 +68,7 @@ fn pace_of(row: &TrendRow) -> i64 {
 fn fastest_rows(trend: &DumpsTrend) -> Vec<&TrendRow> {
     let mut rows: Vec<&TrendRow> = trend.rows.as_slice().iter().filter(|row| pace_of(row) > 0).collect();
     sort::rows_by_key(&mut rows, |row| std::cmp::Reverse(pace_of(row)));
-    rows.truncate(COLORS.len());
+    rows.truncate(LINE_COLORS.len());
     rows
 }
 
@@ -82,9 +82,9 @@ fn chart(trend: &DumpsTrend, rows: &[&TrendRow], html: &mut HtmlWriter) {
     let of_all = || lines.iter().flatten().copied();
     let (least, most) = (of_all().fold(0.0, f64::min), of_all().fold(1.0, f64::max));
     let width = places.last().copied().filter(|&last| last > 0.0).unwrap_or(1.0);
-    let x_of = |place: f64| LEFT + place / width * (SIZE.0 - LEFT - TOP);
-    let y_of = |value: f64| TOP + (most - value) / (most - least) * (SIZE.1 - TOP - BOTTOM);
-    html.markup("<svg viewBox=\"0 0 ").text(format!("{} {}", SIZE.0, SIZE.1)).markup("\" role=\"img\" aria-label=\"");
+    let x_of = |place: f64| LEFT_MARGIN + place / width * (CHART_SIZE.0 - LEFT_MARGIN - CHART_MARGIN);
+    let y_of = |value: f64| CHART_MARGIN + (most - value) / (most - least) * (CHART_SIZE.1 - CHART_MARGIN - BOTTOM_MARGIN);
+    html.markup("<svg viewBox=\"0 0 ").text(format!("{} {}", CHART_SIZE.0, CHART_SIZE.1)).markup("\" role=\"img\" aria-label=\"");
     html.text(format!(
         "Growth of {} over {}",
         count_of(rows.len() as u64, "rows"),
@@ -94,21 +94,21 @@ fn chart(trend: &DumpsTrend, rows: &[&TrendRow], html: &mut HtmlWriter) {
     for part in 0..=4u8 {
         let value = least + (most - least) * f64::from(part) / 4.0;
         let y = format!("{:.1}", y_of(value));
-        html.markup("<line stroke=\"currentColor\" stroke-opacity=\"0.2\" x1=\"").text(LEFT).markup("\" x2=\"");
-        html.text(SIZE.0 - TOP).markup("\" y1=\"").text(&y).markup("\" y2=\"").text(&y).markup("\"/>");
-        html.markup("<text text-anchor=\"end\" dominant-baseline=\"middle\" x=\"").text(LEFT - 6.0).markup("\" y=\"");
+        html.markup("<line stroke=\"currentColor\" stroke-opacity=\"0.2\" x1=\"").text(LEFT_MARGIN).markup("\" x2=\"");
+        html.text(CHART_SIZE.0 - CHART_MARGIN).markup("\" y1=\"").text(&y).markup("\" y2=\"").text(&y).markup("\"/>");
+        html.markup("<text text-anchor=\"end\" dominant-baseline=\"middle\" x=\"").text(LEFT_MARGIN - 6.0).markup("\" y=\"");
         html.text(&y).markup("\">").text(signed_bytes(value as i64)).markup("</text>");
     }
-    let y = SIZE.1 - TOP;
-    html.markup("<text x=\"").text(LEFT).markup("\" y=\"").text(y).markup("\">first dump</text>");
+    let y = CHART_SIZE.1 - CHART_MARGIN;
+    html.markup("<text x=\"").text(LEFT_MARGIN).markup("\" y=\"").text(y).markup("\">first dump</text>");
     let last = match trend.slope_time() {
         Some(_) => format!("{} later", hours_text(width)),
         None => count_of(places.len() as u64, "dumps"),
     };
-    html.markup("<text text-anchor=\"end\" x=\"").text(SIZE.0 - TOP).markup("\" y=\"").text(y).markup("\">");
+    html.markup("<text text-anchor=\"end\" x=\"").text(CHART_SIZE.0 - CHART_MARGIN).markup("\" y=\"").text(y).markup("\">");
     html.text(last).markup("</text>");
     let step = places.len().div_ceil(MAX_POINTS).max(1);
-    for ((row, line), color) in rows.iter().zip(&lines).zip(COLORS) {
+    for ((row, line), color) in rows.iter().zip(&lines).zip(LINE_COLORS) {
         let points = places.iter().zip(line).enumerate();
         let points = points.filter(|(at, _)| at % step == 0 || at + 1 == places.len());
         let points: Vec<String> =

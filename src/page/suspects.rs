@@ -208,7 +208,7 @@ pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut HtmlWrite
 }
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn suspects(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_suspects(&self, html: &mut HtmlWriter) {
         let PageContent::Objects(_) = &self.page.content else { return };
         html.section("suspects", "Suspects").markup(" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
         suspect_cards(self, html);

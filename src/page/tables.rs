@@ -131,7 +131,7 @@ const MAX_UNCUT_CHARACTERS: usize = 100;
 /// Characters of a namespace beyond which its middle goes: what it is of is the class.
 const MAX_NAMESPACE_CHARACTERS: usize = 80;
 
-/// The same in the page's script.
+/// A namespace without its middle, where it is longer than that. The page's script does the same.
 fn brief_namespace(namespace: &str) -> String {
     let length = namespace.chars().count();
     if length <= MAX_NAMESPACE_CHARACTERS {

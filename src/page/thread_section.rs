@@ -13,7 +13,7 @@ const FRAMES_SHOWN: usize = 60;
 const LOCALS_SHOWN: usize = 10;
 
 impl SectionWriter<'_, '_> {
-    pub(super) fn threads(&self, html: &mut HtmlWriter) {
+    pub(super) fn write_threads(&self, html: &mut HtmlWriter) {
         let Some(threads) = &self.page.threads else { return };
         html.section("threads", "Threads").markup("><h2>Threads</h2><p class=\"under\">");
         html.markup("Each retains what lies on its stack and nothing else holds. Open one for its stack.</p>\n");

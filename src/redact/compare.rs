@@ -134,7 +134,7 @@ fn thread_hashes(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, Strin
     (format!("{} with {frames} frames", count_of(graph.threads().len() as u64, "threads")), hashes)
 }
 
-/// Compares what was seen of a dump with what was seen of its copy; answers where names are not `renamed`.
+/// Compares what was seen of a dump with what was seen of its copy; answers unless `is_renamed`.
 pub fn compare(dump: &DumpDigest, copy: &DumpDigest, is_renamed: bool) -> Vec<CopyCheck> {
     let format = (dump.format != copy.format).then(|| format!("the copy is {}", copy.format));
     let mut checks = vec![CopyCheck::new("the format", format)];

@@ -21,7 +21,7 @@ fn keep_or_replace(stays: bool) -> TextDecision {
 /// Chromium's traces: names, numbers that are written as texts, and what the recording is made of.
 fn decide_trace_text(place: &JsonPosition, text: &str) -> TextDecision {
     const TOP_LEVEL_KEYS: [&str; 4] = ["traceEvents", "stackFrames", "typeNames", "displayTimeUnit"];
-    const NAMES: [&str; 12] = [
+    const KEYS_OF_NAMES: [&str; 12] = [
         "name",
         "ph",
         "string",
@@ -40,7 +40,7 @@ fn decide_trace_text(place: &JsonPosition, text: &str) -> TextDecision {
     }
     // A list at the top has the events alone.
     if !["", TOP_LEVEL_KEYS[0], TOP_LEVEL_KEYS[1], TOP_LEVEL_KEYS[2]].contains(&place.top_level_key())
-        || !place.is_in_object()
+        || !place.is_in_object_below_top()
     {
         return keep_or_replace(place.top_level_key() == TOP_LEVEL_KEYS[3]);
     }
@@ -55,7 +55,7 @@ fn decide_trace_text(place: &JsonPosition, text: &str) -> TextDecision {
         key => {
             let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
             keep_or_replace(
-                NAMES.contains(&key) || is_number(key) || is_number(text.strip_prefix("0x").unwrap_or(text)),
+                KEYS_OF_NAMES.contains(&key) || is_number(key) || is_number(text.strip_prefix("0x").unwrap_or(text)),
             )
         }
     }
@@ -72,7 +72,7 @@ fn decide_line_text(place: &JsonPosition, text: &str, names: &[&str]) -> TextDec
 
 /// Lines of Ruby's objspace.
 fn decide_ruby_text(place: &JsonPosition, text: &str) -> TextDecision {
-    const NAMES: [&str; 18] = [
+    const KEYS_OF_NAMES: [&str; 18] = [
         "type",
         "class",
         "name",
@@ -92,12 +92,12 @@ fn decide_ruby_text(place: &JsonPosition, text: &str) -> TextDecision {
         "real_class",
         "category",
     ];
-    decide_line_text(place, text, &NAMES)
+    decide_line_text(place, text, &KEYS_OF_NAMES)
 }
 
 /// Lines of the neutral form.
 fn decide_heapgraph_text(place: &JsonPosition, text: &str) -> TextDecision {
-    const NAMES: [&str; 26] = [
+    const KEYS_OF_NAMES: [&str; 26] = [
         "runtime",
         "producer",
         "time",
@@ -127,7 +127,7 @@ fn decide_heapgraph_text(place: &JsonPosition, text: &str) -> TextDecision {
     ];
     match place.enclosing_key() {
         "names" if !place.is_key() => keep_or_replace(is_reference_name(text)),
-        _ => decide_line_text(place, text, &NAMES),
+        _ => decide_line_text(place, text, &KEYS_OF_NAMES),
     }
 }
 

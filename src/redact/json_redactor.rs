@@ -69,7 +69,7 @@ impl JsonPosition {
     }
 
     /// Is it in an object below the top?
-    pub(super) fn is_in_object(&self) -> bool {
+    pub(super) fn is_in_object_below_top(&self) -> bool {
         self.open_brackets.iter().skip(1).any(|(bracket, _)| *bracket == b'{')
     }
 
@@ -124,7 +124,7 @@ impl JsonPosition {
     }
 }
 
-/// Goes through JSON.
+/// Goes through JSON, and collects what may stay of it.
 pub(super) struct JsonRedactor {
     rule: Rule,
     pub(super) place: JsonPosition,

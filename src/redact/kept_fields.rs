@@ -8,7 +8,7 @@ use crate::analysis::type_patterns::TypePattern;
 /// The fields that are known without being told, beside the sizes of known collections.
 const KNOWN_KEPT_FIELDS: &str = include_str!("keep.txt");
 /// The field with the characters of every text: not to be kept, for that would keep all texts.
-const ALL_TEXTS: &str = "java.lang.String.value";
+const FIELD_OF_ALL_TEXTS: &str = "java.lang.String.value";
 
 /// Fields, as `Class.field`, whose values stay.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ impl KeptFields {
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let is_plain = !text.contains(['*', '?']) && !text.starts_with(['/', '=']);
         let pattern = TypePattern::parse(&if is_plain { format!("={text}") } else { text.to_string() })?;
-        if pattern.matches(ALL_TEXTS) {
+        if pattern.matches(FIELD_OF_ALL_TEXTS) {
             return Err(format!(
                 "\"{text}\" means the characters of all texts; name the fields that hold those to keep"
             ));

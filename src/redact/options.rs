@@ -9,7 +9,7 @@ use super::text_runs::TextRuns;
 use crate::input::{ReadError, ReadOptions};
 use crate::units::count_of;
 
-/// What becomes of values.
+/// Options of a copy: what becomes of values and names.
 #[derive(Debug, Default)]
 pub struct RedactOptions {
     /// The reader of the dump, as for reading it.

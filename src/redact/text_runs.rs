@@ -11,14 +11,14 @@ type Run = u64;
 /// Does a run read as a text? In one byte a character (at least four of six ASCII, the others letters), as UTF-8, or in two
 /// bytes a character, the high one first or last.
 fn is_text(run: &[u8; RUN_BYTES]) -> bool {
-    let ascii = run.iter().filter(|byte| is_ascii(**byte)).count();
-    (ascii >= 4 && run.iter().all(|byte| is_ascii(*byte) || *byte >= 0xC0))
+    let ascii = run.iter().filter(|byte| is_ascii_text_byte(**byte)).count();
+    (ascii >= 4 && run.iter().all(|byte| is_ascii_text_byte(*byte) || *byte >= 0xC0))
         || (ascii < 6 && is_utf8(run))
         || is_utf16_text([0, 2, 4].map(|at| (run[at], run[at + 1])))
         || is_utf16_text([0, 2, 4].map(|at| (run[at + 1], run[at])))
 }
 
-fn is_ascii(byte: u8) -> bool {
+fn is_ascii_text_byte(byte: u8) -> bool {
     matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r')
 }
 
@@ -36,7 +36,7 @@ fn is_utf8(run: &[u8; RUN_BYTES]) -> bool {
 fn is_utf16_text(units: [(u8, u8); 3]) -> bool {
     let mut page = 0;
     units.iter().all(|&(high, low)| match high {
-        0 => is_ascii(low) || low >= 0xC0,
+        0 => is_ascii_text_byte(low) || low >= 0xC0,
         0x4E..=0xDF => (page == 0 || page == 0x4E).then(|| page = 0x4E).is_some(),
         0x01..=0x4D => (page == 0 || page == high).then(|| page = high).is_some(),
         _ => false,

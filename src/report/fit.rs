@@ -26,10 +26,10 @@ impl Style {
 
 /// Says which columns a terminal is too narrow for, in their order.
 pub(super) fn hidden_columns_note(titles: &[String]) -> String {
-    const MAX: usize = 4;
+    const MAX_NAMED_COLUMNS: usize = 4;
     let count = super::count_of(titles.len() as u64, "more columns");
     let names = match titles {
-        [first, second, .., last] if titles.len() > MAX => format!("{first}, {second}, ... {last}"),
+        [first, second, .., last] if titles.len() > MAX_NAMED_COLUMNS => format!("{first}, {second}, ... {last}"),
         _ => titles.join(", "),
     };
     format!("{count} ({names}) on a wider terminal, or with -f csv")

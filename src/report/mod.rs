@@ -169,7 +169,7 @@ impl Column {
         Column::new(key, title, Unit::Word)
     }
 
-    /// The last column: texts.
+    /// A column of texts, one of the last.
     pub const fn text(key: &'static str, title: &'static str) -> Self {
         Column::new(key, title, Unit::Text)
     }
@@ -237,7 +237,7 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
 
 /// Rows on demand.
 pub struct Table<'a> {
-    /// The columns; the last one may hold blanks.
+    /// The columns; the last ones may hold blanks.
     pub columns: Vec<Column>,
     /// Number of rows.
     pub row_count: usize,

@@ -17,7 +17,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let mut widths: Vec<usize> = table
         .columns
         .iter()
-        .map(|column| if style.header { column_title(column).chars().count() } else { 1 })
+        .map(|column| if style.header { column_key(column).chars().count() } else { 1 })
         .collect();
     for row in 0..table.row_count.min(MEASURED_ROWS) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
@@ -27,7 +27,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let mut line = String::new();
     if style.header {
         for (place, column) in table.columns.iter().enumerate() {
-            push_padded(&mut line, &column_title(column), widths[place], is_number(column.unit), place == last);
+            push_padded(&mut line, &column_key(column), widths[place], is_number(column.unit), place == last);
             line.extend((place >= texts && place < last).then_some(' '));
         }
         writeln!(out, "{line}")?;
@@ -47,7 +47,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
 }
 
 /// The key of a column; what dumps are called may hold blanks.
-fn column_title(column: &Column) -> Cow<'_, str> {
+fn column_key(column: &Column) -> Cow<'_, str> {
     without_blanks(escape_controls(&column.key), Unit::Word)
 }
 

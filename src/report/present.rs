@@ -74,15 +74,15 @@ impl<'w> TextPage<'w> {
 
     /// A paragraph, broken at blanks so that it fits the width, every line as far in as the first; in a pipe one line.
     pub fn paragraph(&mut self, text: impl AsRef<str>) {
-        self.wrapped(text.as_ref(), false);
+        self.write_wrapped(text.as_ref(), false);
     }
 
     /// A paragraph of which nothing is copied: words that are longer than a line are broken whatever they are.
-    pub fn title(&mut self, text: impl AsRef<str>) {
-        self.wrapped(text.as_ref(), true);
+    pub fn paragraph_breaking_words(&mut self, text: impl AsRef<str>) {
+        self.write_wrapped(text.as_ref(), true);
     }
 
-    fn wrapped(&mut self, text: &str, breaks_all: bool) {
+    fn write_wrapped(&mut self, text: &str, breaks_all: bool) {
         if !self.style.terminal {
             return self.line(text);
         }

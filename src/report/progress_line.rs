@@ -24,7 +24,7 @@ pub fn progress_line(prefix: &str, name: &str, elapsed: Duration, bytes: Option<
     let Some((done, total)) = bytes else {
         return match elapsed.as_secs() {
             0 => format!("{prefix}{name}"),
-            _ => format!("{prefix}{name}, {}", seconds(elapsed)),
+            _ => format!("{prefix}{name}, {}", duration_text(elapsed)),
         };
     };
     // By the average since the start, which jumps about less than any other.
@@ -34,7 +34,7 @@ pub fn progress_line(prefix: &str, name: &str, elapsed: Duration, bytes: Option<
         return format!("{prefix}{name}, {}, {per_second}", format_bytes(done));
     }
     let left = (total.saturating_sub(done) as f64 / rate).min(1e6).ceil();
-    let left = seconds(Duration::from_secs_f64(left));
+    let left = duration_text(Duration::from_secs_f64(left));
     let figures = format!("{} of {}, {per_second}, {left} left", format_bytes(done), format_bytes(total));
     // The bar takes what the words leave, if that is enough to show anything.
     let room = width.saturating_sub(prefix.chars().count() + name.len() + figures.len() + 5);
@@ -46,7 +46,7 @@ pub fn progress_line(prefix: &str, name: &str, elapsed: Duration, bytes: Option<
 }
 
 /// `7 s`, `2 min 5 s`.
-fn seconds(time: Duration) -> String {
+fn duration_text(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds => format!("{} min {} s", seconds / 60, seconds % 60),

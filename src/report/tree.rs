@@ -85,7 +85,7 @@ pub fn indents_of(places: &[(u32, u64)]) -> Vec<Indent> {
 }
 
 impl Outline<'_> {
-    fn line(&self, texts: &[String], columns: &[(usize, usize)]) -> String {
+    fn figures_line(&self, texts: &[String], columns: &[(usize, usize)]) -> String {
         let figure = |(at, width): &(usize, usize)| {
             format!("{:>width$}{:GAP_COLUMNS$}", texts.get(*at).map_or("", String::as_str), "")
         };
@@ -132,7 +132,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
 
     let titles: Vec<String> = tree.figures.iter().map(|(title, _)| title.to_string()).collect();
     if tree.header {
-        writeln!(out, "{}{}", tree.line(&titles, &columns), tree.title)?;
+        writeln!(out, "{}{}", tree.figures_line(&titles, &columns), tree.title)?;
     }
     let close = |hidden: &mut Vec<HiddenRows>, depth: usize, out: &mut dyn Write| -> io::Result<()> {
         while hidden.len() > depth {
@@ -142,7 +142,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
                 text if text.len() <= style.width => text,
                 _ => count,
             };
-            let figures = if figures.is_empty() { String::new() } else { tree.line(&figures, &columns) };
+            let figures = if figures.is_empty() { String::new() } else { tree.figures_line(&figures, &columns) };
             // Where there is no room for both, the sums go.
             let figures = if columns_of(&figures) + text.len() > style.width { "" } else { &figures };
             let indent = width + indent_of(level, most_levels);
@@ -157,7 +157,7 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     for (at, &(depth, hidden_after)) in tree.places.iter().enumerate() {
         let row = measured.next().unwrap_or_else(|| (tree.row)(at));
         close(&mut hidden, depth as usize + 1, out)?;
-        let start = format!("{}{}", tree.line(&row.figures, &columns), start_of(at, &row));
+        let start = format!("{}{}", tree.figures_line(&row.figures, &columns), start_of(at, &row));
         for line in row_lines(&start, &escape_controls(&row.name), style.width) {
             writeln!(out, "{line}")?;
         }

@@ -13,13 +13,13 @@ use crate::cli::args::options::{ReadArgs, SectionArgs};
 pub(crate) fn split_object_and_file(words: &[OsString]) -> (Option<String>, Option<PathBuf>) {
     match words {
         [] => (None, None),
-        [word] if is_file(word) => (None, Some(PathBuf::from(word))),
+        [word] if is_file_argument(word) => (None, Some(PathBuf::from(word))),
         [word] => (Some(text_of(word)), None),
         [object, file, ..] => (Some(text_of(object)), Some(PathBuf::from(file))),
     }
 }
 
-fn is_file(word: &OsStr) -> bool {
+fn is_file_argument(word: &OsStr) -> bool {
     word == "-" || Path::new(word).exists()
 }
 
@@ -32,7 +32,7 @@ fn text_of(word: &OsString) -> String {
 pub(crate) fn split_objects_and_file(words: &[OsString]) -> (Vec<String>, Option<PathBuf>) {
     let texts = |words: &[OsString]| words.iter().map(text_of).collect();
     match words.split_last() {
-        Some((last, ids)) if is_file(last) || !ids.is_empty() && text_of(last).parse::<ObjectId>().is_err() => {
+        Some((last, ids)) if is_file_argument(last) || !ids.is_empty() && text_of(last).parse::<ObjectId>().is_err() => {
             (texts(ids), Some(last.into()))
         }
         _ => (texts(words), None),

@@ -356,7 +356,7 @@ impl TypeArgs {
         Ok(self.chooses_some().then_some(TypeChoice { wanted, unwanted }))
     }
 
-    /// The options as they were written.
+    /// The options as they were written, and whether capitals matter.
     pub(crate) fn as_written(&self) -> String {
         let wanted = self.type_pattern.iter().map(|pattern| format!("--type {pattern}"));
         let words: Vec<String> =

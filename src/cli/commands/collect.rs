@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     }
     let collected = match args.redact {
         true => collect_redacted(args, session)?,
-        false => collect(&args.options(), &mut CollectListener::new(session, args)),
+        false => collect(&args.options(), &mut TerminalCollectSupervisor::new(session, args)),
     };
     // What the end by a signal has broken off is no answer.
     crate::files::wait_if_signalled();
@@ -188,7 +188,7 @@ fn run_series(args: &Args, to_output: bool, session: &Session) -> Result<Command
     let ended = collect_series(
         &options,
         &series,
-        &mut CollectListener { is_series: true, ..CollectListener::new(session, args) },
+        &mut TerminalCollectSupervisor { is_series: true, ..TerminalCollectSupervisor::new(session, args) },
     );
     crate::files::wait_if_signalled();
     let is_refused = matches!(ended.end, SeriesEnd::Refused(_));
@@ -220,7 +220,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
     let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
-    let mut collected = collect(&options, &mut CollectListener::new(session, args));
+    let mut collected = collect(&options, &mut TerminalCollectSupervisor::new(session, args));
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
         let output = output.unwrap_or_else(|| default_file_name(&args.options(), runtime));
@@ -252,7 +252,7 @@ fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(if listed.is_empty() { CommandOutcome::NegativeAnswer } else { CommandOutcome::Answered })
 }
 
-struct CollectListener<'a> {
+struct TerminalCollectSupervisor<'a> {
     session: &'a Session,
     args: &'a Args,
     is_series: bool,
@@ -260,13 +260,13 @@ struct CollectListener<'a> {
     is_approved: bool,
 }
 
-impl<'a> CollectListener<'a> {
+impl<'a> TerminalCollectSupervisor<'a> {
     fn new(session: &'a Session, args: &'a Args) -> Self {
-        CollectListener { session, args, is_series: false, is_approved: false }
+        TerminalCollectSupervisor { session, args, is_series: false, is_approved: false }
     }
 }
 
-impl SeriesObserver for CollectListener<'_> {
+impl SeriesObserver for TerminalCollectSupervisor<'_> {
     fn collected(&mut self, collected: &Collected) {
         let is_quiet = self.args.quiet && collected.refusal.is_none();
         let lines = collected.lines().into_iter().filter(|_| !is_quiet);
@@ -282,7 +282,7 @@ impl SeriesObserver for CollectListener<'_> {
     }
 }
 
-impl CollectSupervisor for CollectListener<'_> {
+impl CollectSupervisor for TerminalCollectSupervisor<'_> {
     fn approve(&mut self, plan: &CollectPlan) -> bool {
         if self.is_series && std::mem::replace(&mut self.is_approved, true) {
             return true;
@@ -291,7 +291,7 @@ impl CollectSupervisor for CollectListener<'_> {
             self.session.print_sentence(&plan.text);
         }
         let asks = plan.is_long() && !self.args.yes && io::stderr().is_terminal() && io::stdin().is_terminal();
-        self.is_approved = !asks || is_confirmed();
+        self.is_approved = !asks || ask_for_confirmation();
         self.is_approved
     }
 
@@ -303,7 +303,7 @@ impl CollectSupervisor for CollectListener<'_> {
 }
 
 /// The user's answer to a question, which is no unless it is yes.
-fn is_confirmed() -> bool {
+fn ask_for_confirmation() -> bool {
     // Where there is nobody to ask the answer is no.
     let _ = write!(io::stderr(), "go on? [y/N] ");
     let mut answer = String::new();

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     heaps: AllocationHeapArgs,
     #[command(flatten)]
-    order: RowArgs,
+    limit_and_order: RowArgs,
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
@@ -94,8 +94,8 @@ impl Args {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
         let growth_limits = self.growth.limits();
         self.scope.check_type_limits(growth_limits.limits.iter().any(GrowthLimit::limits_types))?;
-        let by = self.rows.rows(of_objects, growth_limits.has_type_limits())?;
-        self.order.check_retained(!of_objects || self.rows.retained)?;
+        let by = self.rows.row_kind(of_objects, growth_limits.has_type_limits())?;
+        self.limit_and_order.check_retained(!of_objects || self.rows.retained)?;
         let orders = self.rows.by.orders(of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
@@ -106,8 +106,8 @@ impl Args {
             by,
             retained: self.rows.retained,
             with_unchanged: self.rows.all,
-            order: self.order.order(&orders)?,
-            limits: self.order.limits(&self.common.output),
+            order: self.limit_and_order.order(&orders)?,
+            limits: self.limit_and_order.limits(&self.common.output),
             growth_limits,
         })
     }
@@ -185,7 +185,7 @@ impl GrowthArgs {
 
 impl DiffRowArgs {
     /// The kind of the rows.
-    pub(crate) fn rows(&self, of_objects: bool, type_limits: bool) -> Result<DiffBy> {
+    pub(crate) fn row_kind(&self, of_objects: bool, type_limits: bool) -> Result<DiffBy> {
         let DiffRowArgs { by: _, retained, paths, roots, all: with_unchanged } = *self;
         let flags = DiffFlags { retained, paths, roots, with_unchanged, type_limits };
         self.by.with(flags, of_objects).map_err(Error::msg)

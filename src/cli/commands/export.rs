@@ -262,7 +262,7 @@ impl FormArgs {
         }))
     }
 
-    /// The paths of a flame graph.
+    /// The paths of folded stacks and of a flame graph.
     pub(crate) fn folded_options(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<FoldedOptions> {
         let filter = self.filter.filter()?;
         let mut options = FoldedOptions { object, section: section.domain.clone(), filter, ..FoldedOptions::default() };

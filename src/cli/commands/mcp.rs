@@ -56,14 +56,14 @@ pub(crate) struct Args {
     worker: bool,
 }
 
-/// A tool as a command, and words of its line in between: what a dump or an object is given as, and options.
+/// A tool: the commands that answer it, and what of their lines a call may give, words and options.
 struct ToolRow {
     name: &'static str,
     commands: &'static [&'static str],
     /// Words without an option, in their order.
     positionals: &'static [Positional],
     options: &'static str,
-    rows: usize,
+    default_rows: usize,
     about: &'static str,
 }
 
@@ -84,7 +84,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["info", "stats"],
         positionals: &[DUMP_PARAMETER],
         options: "",
-        rows: 12,
+        default_rows: 12,
         about: "What a dump is, its problems, and the types that take most. Ask this first.",
     },
     ToolRow {
@@ -92,7 +92,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["stats"],
         positionals: &[DUMP_PARAMETER],
         options: "by retained library mine shallow keep-unreachable",
-        rows: 30,
+        default_rows: 30,
         about: "Objects and bytes by type, package, module, owner and more: what fills the heap.",
     },
     ToolRow {
@@ -103,7 +103,7 @@ const TOOLS: [ToolRow; 13] = [
             DUMP_PARAMETER,
         ],
         options: "threshold library mine all keep-unreachable",
-        rows: 10,
+        default_rows: 10,
         about: "Leak suspects in paragraphs: what, how much, who holds it, what to do. Ask this after summary.",
     },
     ToolRow {
@@ -111,7 +111,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["roots"],
         positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "paths merge exclude all-kinds keep-unreachable",
-        rows: 10,
+        default_rows: 10,
         about: "Why an object is alive: shortest paths from GC roots. With type or where in place of object: the paths of all that match, merged.",
     },
     ToolRow {
@@ -119,7 +119,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["dominators"],
         positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "depth by keep-unreachable",
-        rows: 30,
+        default_rows: 30,
         about: "What would be freed with what, largest first: from the top, or below one object.",
     },
     ToolRow {
@@ -127,7 +127,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["show"],
         positionals: &[("objects", "Ids, as answers write them", ParameterKind::Texts, true), DUMP_PARAMETER],
         options: "keep-unreachable",
-        rows: 30,
+        default_rows: 30,
         about: "Single objects: sizes, fields with values, references out and in, dominator.",
     },
     ToolRow {
@@ -135,7 +135,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["referrers"],
         positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
         options: "depth keep-unreachable",
-        rows: 30,
+        default_rows: 30,
         about: "Who refers to an object, or with type or where to all that match, by type and field.",
     },
     ToolRow {
@@ -143,7 +143,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["list"],
         positionals: &[DUMP_PARAMETER],
         options: "values select detached keep-unreachable",
-        rows: 30,
+        default_rows: 30,
         about: "Objects one a row, chosen by type and by an expression (where): gives ids for the other tools.",
     },
     ToolRow {
@@ -151,7 +151,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["strings"],
         positionals: &[DUMP_PARAMETER],
         options: "duplicates grep ignore-case holders",
-        rows: 30,
+        default_rows: 30,
         about: "Texts in the heap with copies and bytes. Use grep: texts may be secrets of the program's users.",
     },
     ToolRow {
@@ -159,7 +159,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["waste"],
         positionals: &[DUMP_PARAMETER],
         options: "kind",
-        rows: 5,
+        default_rows: 5,
         about: "What could be smaller: duplicate strings, empty and sparse collections, boxed numbers, by the field that holds it.",
     },
     ToolRow {
@@ -170,7 +170,7 @@ const TOOLS: [ToolRow; 13] = [
             DUMP_PARAMETER,
         ],
         options: "",
-        rows: 30,
+        default_rows: 30,
         about: "Threads and what each retains; of one its stack with the objects on it.",
     },
     ToolRow {
@@ -181,7 +181,7 @@ const TOOLS: [ToolRow; 13] = [
             ("new", "The later dump", ParameterKind::Dump, true),
         ],
         options: "by retained paths roots all",
-        rows: 30,
+        default_rows: 30,
         about: "What grew between two dumps, by type.",
     },
     ToolRow {
@@ -189,7 +189,7 @@ const TOOLS: [ToolRow; 13] = [
         commands: &["trend"],
         positionals: &[("dumps", "Two or more, the oldest first", ParameterKind::Dumps, true)],
         options: "by retained paths all",
-        rows: 30,
+        default_rows: 30,
         about: "What grew over many dumps and never shrank.",
     },
 ];
@@ -217,7 +217,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         tool.parameters.iter_mut().for_each(|one| one.about = wording.reword_sentence(&own, &one.about));
     }
     let monitor = Arc::new(CallMonitor::new(stdout()));
-    let mut workers = WorkerClient::new(Arc::clone(&monitor), args.worker_words());
+    let mut workers = WorkerClient::new(Arc::clone(&monitor), args.worker_command());
     let mut ask = |question: &CheckedCall<'_>| {
         let Some(row) = TOOLS.iter().find(|row| row.name == question.tool.name) else { return Err("no tool".into()) };
         let mut told = CommandAnswer::default();
@@ -286,7 +286,7 @@ fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<
 
 impl Args {
     /// The command of a worker: this program, with the limits of this server.
-    fn worker_words(&self) -> impl Fn() -> std::io::Result<std::process::Command> + 'static {
+    fn worker_command(&self) -> impl Fn() -> std::io::Result<std::process::Command> + 'static {
         let switches = [(self.no_values, "--no-values"), (self.index, "--index")];
         let mut words: Vec<String> = vec!["mcp".into(), "--worker".into()];
         words.extend(switches.into_iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch.into()));
@@ -340,7 +340,7 @@ impl ToolRow {
             command: self.commands.first().unwrap_or(&""),
             about: self.about,
             parameters: words.chain(self.options(program)).collect(),
-            rows: self.rows,
+            default_rows: self.default_rows,
         }
     }
 

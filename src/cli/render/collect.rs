@@ -4,7 +4,7 @@ use crate::collect::{Collected, DumpTargetList, ProcessRow, TargetRow};
 use crate::report::{Cell, Column, Columns, Present, Style, Table};
 
 /// Characters of a command: it may hold secrets.
-const COMMAND_CHARS: usize = 200;
+const MAX_COMMAND_CHARS: usize = 200;
 
 impl Present for Collected {
     const COMMAND: &'static str = "collect";
@@ -42,7 +42,7 @@ impl Present for DumpTargetList {
                 .add(Column::bytes("memory", "Memory"), |row| row.memory)
                 .add(Column::word("can_dump", "Can dump"), |row| row.can_dump.clone())
                 .add(Column::text("command", "Command"), |row| {
-                    row.command.chars().take(COMMAND_CHARS).collect::<String>()
+                    row.command.chars().take(MAX_COMMAND_CHARS).collect::<String>()
                 })
                 .table(processes.len(), 0, |at| &processes[at]),
             DumpTargetList::Targets { targets } => Columns::new()

@@ -77,7 +77,7 @@ impl Present for DumpsTrend {
     const COMMAND: &'static str = "trend";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        self.columns(style, false, &|_, column| column)
+        self.trend_table(style, false, &|_, column| column)
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -91,7 +91,7 @@ impl Present for DumpsTrend {
         // The first dump and the last stay longest, those in the middle go first.
         let priority =
             |at: usize| if at == last { 1 } else { 2 + 3 * (at > 0) as u8 + at.min(last - at).min(200) as u8 };
-        page.table(&self.columns(&style, true, &|at, column| {
+        page.table(&self.trend_table(&style, true, &|at, column| {
             let title = shorten_middle(&escape_controls(names[at]), MAX_DUMP_TITLE_CHARACTERS);
             Column { title: title.into(), ..column }.hide_priority(priority(at))
         }));
@@ -101,7 +101,7 @@ impl Present for DumpsTrend {
 
 impl DumpsTrend {
     /// A column for each figure and, where that is wanted, for each dump; in text words for people.
-    fn columns<'t>(&'t self, style: &Style, is_text: bool, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
+    fn trend_table<'t>(&'t self, style: &Style, is_text: bool, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
         let trend = || Column::word("trend", "Trend");
         let has_ends = !is_text || !self.is_wide;
         let time = self.slope_time();

@@ -120,7 +120,7 @@ impl ObjectAnswer<'_> {
             None => {}
         }
         for root in &self.roots {
-            page.title(format!("  root       {}", root_words(root)));
+            page.paragraph_breaking_words(format!("  root       {}", root_words(root)));
         }
         if let Some(frames) = &self.object.backtrace {
             page.line(format!("\n{}", style.bold("Allocated by")));

@@ -99,7 +99,7 @@ fn table_of_groups<'t>(groups: &'t DominatorGroups, style: &Style) -> Table<'t> 
 }
 
 /// Deep rows are not pushed off the screen.
-const MAX_INDENT: usize = 40;
+const MAX_INDENTED_LEVELS: usize = 40;
 
 impl Present for Breakdown<'_> {
     const COMMAND: &'static str = "breakdown";
@@ -127,7 +127,7 @@ impl Present for Breakdown<'_> {
                 true => Cell::text(format!(
                     "{:1$}{2}",
                     "",
-                    2 * (*depth as usize).min(MAX_INDENT),
+                    2 * (*depth as usize).min(MAX_INDENTED_LEVELS),
                     breakdown_label(row, row.name)
                 )),
                 false => Cell::text(row.name),
@@ -211,7 +211,7 @@ impl Present for Referrers<'_> {
                 format!("{objects}{}", parts.into_iter().flatten().collect::<String>())
             }
         };
-        page.title(format!("What refers to {}\n", escape_controls(&of)));
+        page.paragraph_breaking_words(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {
             figures: vec![
                 ("referrers", 0),
@@ -263,7 +263,7 @@ impl Present for MergedRootPaths<'_> {
         }
         let (style, of_one) = (*page.style(), self.object.is_some());
         let (count, rest) = self.sentence();
-        page.title(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
+        page.paragraph_breaking_words(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
         page.tree(&Outline {
             figures: match of_one {
                 true => vec![("paths", 0)],

@@ -33,7 +33,7 @@ pub(crate) struct CommandMemoryLimit {
 }
 
 impl CommandMemoryLimit {
-    /// `--max-memory`, else what the machine (or the container) has free.
+    /// `--max-memory`, else what the machine (or the container) has free. The first limit of a session is held from then on.
     pub(crate) fn find(session: &Session, most: Option<&str>) -> Result<Self> {
         let asked_for = most.map(parse_size).transpose();
         let asked_for = asked_for.map_err(|error| anyhow!("--max-memory: {error}"))?;

@@ -118,12 +118,12 @@ unsafe impl GlobalAlloc for WatchedAllocator {
 fn before_allocating(bytes: usize) {
     match BYTES_UNTIL_CHECK.get().checked_sub(bytes) {
         Some(left) => BYTES_UNTIL_CHECK.set(left),
-        None => check_memory(),
+        None => check_memory_or_await_end(),
     }
 }
 
 #[cold]
-fn check_memory() {
+fn check_memory_or_await_end() {
     let Some(watch) = MEMORY_WATCH.get() else { return };
     for _ in 0..MAX_WAITS_FOR_PROGRAM_END {
         if let Some(left) = watch.left_bytes() {

@@ -60,7 +60,7 @@ pub(crate) fn index_writer(dump: &DumpInput, options: &OpenOptions) -> Option<Wr
     }))
 }
 
-/// Before the work, not after it.
+/// A target that can be written: looked at before the work, not after it.
 fn checked_target(output: Option<&Path>, inputs: &Inputs) -> Result<OutputTarget> {
     let name = output.map_or("standard output".into(), |output| output.display().to_string());
     writable_target(OutputTarget::find(output, inputs), &name)

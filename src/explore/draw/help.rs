@@ -52,7 +52,7 @@ pub(super) fn active_keys_line(state: &BrowserState) -> String {
 }
 
 /// The last of the keys: it leaves the help.
-pub(super) const CLOSE_HELP: &str = "any other key back";
+pub(super) const CLOSE_HELP_TEXT: &str = "any other key back";
 /// The keys that work while the keys are shown.
 pub(super) const HELP_KEYS: &str = "j k ^d ^u up and down  g G first, last  q quit  any other key back";
 

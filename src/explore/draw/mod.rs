@@ -1,4 +1,4 @@
-//! The screen: `State` to cells. Only what is on the screen is formatted.
+//! The screen: `BrowserState` to cells. Only what is on the screen is formatted.
 
 mod help;
 mod rows;
@@ -7,7 +7,7 @@ mod text;
 use std::time::Duration;
 
 use super::screen_cells::{CellStyle, Color, Rect, ScreenBuffer};
-use super::state::{BrowserState, ClickTarget, ClickTargets, MIN_SCREEN_COLUMNS_FOR_PANE, Prompt};
+use super::state::{BrowserState, ClickTarget, ClickTargets, MAX_COLUMNS_WITHOUT_PANE, Prompt};
 use crate::dump::Phase;
 use crate::names::{columns_of, fit_name, shorten_middle, text_start};
 use crate::report::{progress_line, progress_prefix};
@@ -35,7 +35,7 @@ pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuff
     let body = Rect { y: 2, height: area.height - 4, ..area };
     if let Some(first) = state.help {
         state.help = Some(help::draw(state, first, body, buffer, pen));
-    } else if area.width > MIN_SCREEN_COLUMNS_FOR_PANE && state.pane.is_some() {
+    } else if area.width > MAX_COLUMNS_WITHOUT_PANE && state.pane.is_some() {
         let left = body.width * 5 / 8;
         rows::draw(state, Rect { width: left, ..body }, buffer, pen);
         rows::draw_pane(state, Rect { x: left + 2, width: body.width - left - 2, ..body }, buffer, pen);
@@ -100,7 +100,7 @@ fn draw_tabs(state: &BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: T
     let names = if names.is_empty() { "standard input".into() } else { names.join(" > ") };
     let names = pen.escaped(&names);
     let rest = Rect { x: column, width: area.width - column, ..area };
-    let head = format!("  {names}  {}", pen.escaped(&state.first_line));
+    let head = format!("  {names}  {}", pen.escaped(&state.dump_summary));
     let is_whole = columns_of(&head) <= usize::from(rest.width);
     let head =
         if is_whole { head } else { format!("  {}", shorten_middle(&names, usize::from(rest.width).max(5) - 2)) };
@@ -195,7 +195,7 @@ fn keys_that_fit(text: &str, room: usize) -> String {
     if text.len() <= room {
         return text.to_string();
     }
-    let tail = if text.ends_with(help::CLOSE_HELP) { help::CLOSE_HELP } else { "? keys" };
+    let tail = if text.ends_with(help::CLOSE_HELP_TEXT) { help::CLOSE_HELP_TEXT } else { "? keys" };
     let mut shown = String::new();
     for key in text.split("  ").filter(|key| *key != tail) {
         if shown.len() + key.len() + 2 + tail.len() > room {

@@ -13,8 +13,8 @@ use crate::report::progress_line;
 const FIGURE_CELLS: usize = 11;
 const SHARE_CELLS: usize = 7;
 /// What goes first where names want their room.
-const BAR_PRIORITY: u8 = u8::MAX;
-const SHARE_PRIORITY: u8 = 80;
+const BAR_HIDE_PRIORITY: u8 = u8::MAX;
+const SHARE_HIDE_PRIORITY: u8 = 80;
 /// Cells of what the further lines of a row are of.
 const DETAIL_LABEL_CELLS: usize = 13;
 
@@ -38,8 +38,8 @@ impl ColumnPlaces {
             // A blank before the title, and a mark of the order.
             widths.push(FigureWidth { columns: FIGURE_CELLS.max(column.figure.title.len() + 2), hide_priority });
             if at == 0 && listing.whole.is_some() {
-                widths.push(FigureWidth { columns: SHARE_CELLS, hide_priority: SHARE_PRIORITY });
-                widths.push(FigureWidth { columns: bar_cells + 1, hide_priority: BAR_PRIORITY });
+                widths.push(FigureWidth { columns: SHARE_CELLS, hide_priority: SHARE_HIDE_PRIORITY });
+                widths.push(FigureWidth { columns: bar_cells + 1, hide_priority: BAR_HIDE_PRIORITY });
             }
         }
         let others = 1 + if id_width > 0 { id_width + 1 } else { 0 };
@@ -75,7 +75,7 @@ fn lead_and_name(row: &ListRow, pen: TextPen) -> (String, String) {
 }
 
 /// Between a reference and what it leads to.
-const COLUMN_GAP_TEXT: &str = "  ";
+const REFERENCE_GAP_TEXT: &str = "  ";
 
 pub(super) fn draw(state: &mut BrowserState, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) {
     let Some(frame) = state.frame() else { return };
@@ -264,7 +264,7 @@ fn draw_row(
             buffer.put(area.x + share, area.y, text, SHARE_CELLS, base);
         }
         if let Some((bar, cells)) = columns.bar {
-            let text = pen.bar(*own as f64 / frame.rows.largest.max(1) as f64, cells.into());
+            let text = pen.bar(*own as f64 / frame.rows.largest_figure.max(1) as f64, cells.into());
             buffer.put(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
         }
     }
@@ -281,7 +281,7 @@ fn draw_row(
         let place = at(if line == 0 { end } else { texts.indent as u16 }, line);
         pen.put(buffer, place, text, style);
         if line == 0 && !row.reference.is_empty() {
-            let reference = text.split(COLUMN_GAP_TEXT).next().unwrap_or_default();
+            let reference = text.split(REFERENCE_GAP_TEXT).next().unwrap_or_default();
             pen.put(buffer, place, reference, pen.color(Color::Cyan).patch(base));
         }
     }
@@ -295,7 +295,7 @@ fn draw_waiting(state: &BrowserState, frame: &ViewFrame, area: Rect, buffer: &mu
     let room = usize::from(area.width).saturating_sub(2);
     let text = match &frame.error {
         Some(why) => why.clone(),
-        None if state.tree_asked && frame.view.needs_tree() => {
+        None if state.is_tree_pending && frame.view.needs_tree() => {
             let line = progress_line("", "computing dominators", state.progress.elapsed, None, room);
             format!("{line}; 2 shows the types meanwhile")
         }

@@ -59,7 +59,7 @@ impl HeapTrees {
     }
 
     /// Rows below a row of the tree of a heap.
-    pub(super) fn dominated_by(
+    pub(super) fn list_below(
         &self,
         dump: &'static OpenDump,
         heap: usize,

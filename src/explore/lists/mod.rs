@@ -36,7 +36,7 @@ pub(super) fn make_listing(
         BrowserView::Growth(by) => growth::list_growth(dumps, *by, context),
         BrowserView::Heaps => heaps.list(dump),
         BrowserView::Frames { heap, choice, at, path, .. } => {
-            heaps.dominated_by(dump, *heap, choice, *at, path.as_deref())
+            heaps.list_below(dump, *heap, choice, *at, path.as_deref())
         }
     };
     made.map_err(|error: AnswerError| error.to_string())

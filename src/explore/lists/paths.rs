@@ -16,7 +16,7 @@ use crate::report::indents_of;
 use crate::units::{count_of, signed};
 
 const OBJECTS_AT_EACH_END: usize = 200;
-const MERGED_ROWS: usize = 5000;
+const MAX_MERGED_ROWS: usize = 5000;
 /// Levels of a merged tree that are indented; deeper ones have their number.
 const MAX_INDENTED_LEVELS: usize = 10;
 
@@ -91,7 +91,7 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
     let (count, rest) = answer.sentence();
     let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
-    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MERGED_ROWS).collect();
+    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MAX_MERGED_ROWS).collect();
     for (row, indent) in answer.tree.iter().zip(indents_of(&places)) {
         let depth = row.depth;
         let row = row.row;
@@ -113,8 +113,8 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
         });
     }
     let all = answer.tree.len();
-    if all > MERGED_ROWS {
-        let left = count_of((all - MERGED_ROWS) as u64, "more rows");
+    if all > MAX_MERGED_ROWS {
+        let left = count_of((all - MAX_MERGED_ROWS) as u64, "more rows");
         let text = format!("… {left}, which the command below prints");
         rows.push(ListRow { look: RowStyle::Faint, ..ListRow::new(text, RowTarget::NoTarget) });
     }

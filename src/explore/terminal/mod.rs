@@ -122,7 +122,7 @@ impl BrowserLoop {
                     if self.guard.is_gone() {
                         return Ok(BrowserEnd::TerminalGone);
                     }
-                    is_changed = self.has_changed();
+                    is_changed = self.poll_changes();
                     continue;
                 }
             };
@@ -150,7 +150,7 @@ impl BrowserLoop {
     /// Returns false if the terminal is gone.
     fn draw(&mut self) -> bool {
         let (screen, state) = (&mut self.screen, &mut self.state);
-        self.guard.drawing(|| {
+        self.guard.with_drawing_lock(|| {
             state.size = terminal_size();
             let (width, height) = state.size;
             let mut buffer = ScreenBuffer::new(state.size);
@@ -165,15 +165,15 @@ impl BrowserLoop {
         dumps.filter_map(OpenDump::index_check).any(|check| check.damage().is_some())
     }
 
-    /// Looks whether anything has changed by itself.
-    fn has_changed(&mut self) -> bool {
+    /// Follows what has changed by itself: the size, the progress of reading. Returns true if anything has.
+    fn poll_changes(&mut self) -> bool {
         let size = terminal_size();
         if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
             self.draw_anew();
             self.update(BrowserMessage::Resize(size.0, size.1));
             return true;
         }
-        if self.state.dumps.is_some() && !self.state.tree_asked {
+        if self.state.dumps.is_some() && !self.state.is_tree_pending {
             return false;
         }
         self.update(BrowserMessage::ReadProgressed(self.load_progress.progress()));
@@ -187,7 +187,7 @@ impl BrowserLoop {
 
     fn opened(&mut self, dumps: BrowsedDumps) -> BrowserMessage {
         if dumps.new.is_indexed() || dumps.old.is_some_and(OpenDump::is_indexed) {
-            system::watch_index();
+            system::restore_terminal_on_cut_index();
         }
         let events = self.events.clone();
         // Nobody waits for answers when the browser has ended.
@@ -197,6 +197,7 @@ impl BrowserLoop {
         BrowserMessage::Opened(dumps)
     }
 
+    /// Follows what happened, and does what is to be done for it. Returns true if the browser is to end.
     fn update(&mut self, msg: BrowserMessage) -> bool {
         for ask in self.state.update(msg) {
             match ask {

@@ -21,7 +21,7 @@ impl Screen {
             sent.push_str("\x1b[0m\x1b[2J");
             *self = Screen { size, lines: Vec::new() };
         }
-        let lines: Vec<String> = buffer.lines().map(escape_sequences).collect();
+        let lines: Vec<String> = buffer.lines().map(line_for_terminal).collect();
         for (at, line) in lines.iter().enumerate().filter(|&(at, line)| self.lines.get(at) != Some(line)) {
             // Writing to a string does not fail.
             _ = write!(sent, "\x1b[{};1H{line}", at + 1);
@@ -32,7 +32,7 @@ impl Screen {
 }
 
 /// A line as a terminal takes it, from its first column on (ECMA-48).
-fn escape_sequences(cells: &[ScreenCell]) -> String {
+fn line_for_terminal(cells: &[ScreenCell]) -> String {
     let used = cells.iter().rposition(|cell| *cell != ScreenCell::BLANK_CELL).map_or(0, |last| last + 1);
     let mut text = String::from("\x1b[0m");
     let mut style = CellStyle::new();

@@ -23,13 +23,13 @@ fn restore_terminal_at_once() {
 
 /// From now on the end by SIGBUS leaves the terminal as it was.
 pub(super) fn restore_on_sigbus() {
-    let put_right_aligned = || {
+    let put_right = || {
         restore_terminal_at_once();
         _ = emulate_default_handler(SIGBUS);
     };
     // SAFETY: the action runs in a signal handler. `restore_terminal_at_once` does nothing but atomic loads, `fcntl`, `poll`, `write`, `tcflush`, `tcsetattr` and
     // `nanosleep`, which may be called there: it takes no lock and no memory; `emulate_default_handler` is documented to be safe there.
-    let registered = unsafe { register(SIGBUS, put_right_aligned) };
+    let registered = unsafe { register(SIGBUS, put_right) };
     // Without it the program ends all the same, with the terminal as the browser has it.
     drop(registered);
 }

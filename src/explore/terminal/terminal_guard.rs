@@ -96,7 +96,7 @@ impl TerminalGuard {
     }
 
     /// Draws, unless a signal is just putting the terminal right.
-    pub(super) fn drawing<T>(&self, draw: impl FnOnce() -> T) -> T {
+    pub(super) fn with_drawing_lock<T>(&self, draw: impl FnOnce() -> T) -> T {
         let _held = DRAWING_LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         draw()
     }

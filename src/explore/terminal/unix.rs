@@ -12,7 +12,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, isatty, tcflush, tcgetattr, tcsetattr};
 
 use super::bytes::take_messages;
-pub(super) use super::sigbus::restore_on_sigbus as watch_index;
+pub(super) use super::sigbus::restore_on_sigbus as restore_terminal_on_cut_index;
 use crate::explore::state::BrowserMessage;
 
 /// Clicks and the wheel, in numbers of any size.

@@ -70,7 +70,7 @@ pub(super) fn write(bytes: &[u8]) -> io::Result<usize> {
 pub(super) fn suspend() {}
 
 /// Nothing: a file that is mapped cannot be cut.
-pub(super) fn watch_index() {}
+pub(super) fn restore_terminal_on_cut_index() {}
 
 pub(super) struct KeyReader(Arc<AtomicBool>);
 

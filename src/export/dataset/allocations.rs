@@ -70,7 +70,7 @@ pub(super) fn write_paths<W: Write + Send>(
         add_rows(number + 1, heap, dump, &mut rows, |bytes| open.check_rows(1, needed.saturating_add(bytes)))?;
         let own = &mut rows[first..];
         own.sort_by(|a: &AllocationPathRow, b: &AllocationPathRow| {
-            (&a.path, name(dump, a)).cmp(&(&b.path, name(dump, b)))
+            (&a.path, row_type_name(dump, a)).cmp(&(&b.path, row_type_name(dump, b)))
         });
         row_bytes += own.iter().map(|row| row.path.len() as u64).sum::<u64>();
     }
@@ -79,14 +79,14 @@ pub(super) fn write_paths<W: Write + Send>(
         ParquetColumn::new("heap", |row| to_i32(rows[row].heap)),
         ParquetColumn::new("path", |row| to_byte_array(&rows[row].path)).prefix_encoded(),
         ParquetColumn::new("depth", |row| to_i32(rows[row].depth)),
-        ParquetColumn::new("type", |row| name(dump, &rows[row]).map(to_byte_array)),
+        ParquetColumn::new("type", |row| row_type_name(dump, &rows[row]).map(to_byte_array)),
         ParquetColumn::new("bytes", |row| to_i64(rows[row].amount.bytes)),
         ParquetColumn::new("allocations", |row| rows[row].amount.allocations.map(to_i64)),
     ];
     Ok(write_table(out, TableName::AllocationPaths, rows.len(), &columns)?)
 }
 
-fn name<'d>(dump: &'d AllocationDump, row: &AllocationPathRow) -> Option<&'d str> {
+fn row_type_name<'d>(dump: &'d AllocationDump, row: &AllocationPathRow) -> Option<&'d str> {
     row.type_name.map(|name| dump.names.text(name))
 }
 

@@ -25,14 +25,14 @@ pub struct ExistingDump {
     pub id: String,
     /// Tables that are asked for and that it does not have.
     pub missing: Vec<&'static str>,
-    /// Labels are given: those of what is there stay.
-    pub has_labels: bool,
+    /// Labels are given, which are not written: those of what is there stay.
+    pub ignores_new_labels: bool,
 }
 
 impl ExistingDump {
     /// The same in words.
     pub fn statement(&self) -> String {
-        let labels = if self.has_labels { "; its labels stay as they are" } else { "" };
+        let labels = if self.ignores_new_labels { "; its labels stay as they are" } else { "" };
         match self.missing.join(", ") {
             missing if missing.is_empty() => format!("is in the dataset as {}{labels}", self.id),
             missing => format!("is in the dataset as {}, without {missing}{labels}", self.id),

@@ -18,7 +18,7 @@ use crate::dump::{Content, OpenDump};
 
 /// Columns of the row that the dump itself does not have.
 #[derive(Debug)]
-pub(super) struct DumpOrigin<'o> {
+pub(super) struct ExternalDumpFacts<'o> {
     pub(super) id: &'o ByteArray,
     /// As the user named it; `None` for a pipe.
     pub(super) file: Option<&'o Path>,
@@ -28,7 +28,7 @@ pub(super) struct DumpOrigin<'o> {
     pub(super) labels: &'o [(String, String)],
 }
 
-pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &DumpOrigin<'_>, out: W) -> Result<W, TableError> {
+pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &ExternalDumpFacts<'_>, out: W) -> Result<W, TableError> {
     let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
     let totals = &histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals;
     // Of allocation totals there are only types.

@@ -33,7 +33,7 @@ impl<'d> ObjectHeap<'d> {
         self.type_names[type_id.index()].clone()
     }
 
-    pub(super) fn type_of(&self, node: NodeId) -> ByteArray {
+    pub(super) fn type_name_of(&self, node: NodeId) -> ByteArray {
         self.name_of(self.graph.type_of(node))
     }
 }

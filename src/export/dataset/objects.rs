@@ -54,7 +54,7 @@ pub(super) fn write_objects<W: Write + Send>(
         // The same 64 bits: from 2^63 on negative.
         ParquetColumn::new("id", |row| graph.original_id(node_at(row)).cast_signed()).delta_encoded(),
         ParquetColumn::new("section", |row| to_i32(graph.section_of(node_at(row)).number())),
-        ParquetColumn::new("type", |row| heap.type_of(node_at(row))),
+        ParquetColumn::new("type", |row| heap.type_name_of(node_at(row))),
         ParquetColumn::new("class", |row| {
             graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))
         }),

@@ -29,7 +29,7 @@ pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Res
         }),
         ParquetColumn::new("container", |row| roots[row].container.map(|type_id| heap.name_of(type_id))),
         ParquetColumn::new("name", |row| graph.root_name(&roots[row]).map(to_byte_array)),
-        ParquetColumn::new("type", |row| heap.type_of(roots[row].node)),
+        ParquetColumn::new("type", |row| heap.type_name_of(roots[row].node)),
         ParquetColumn::new("retained_bytes", |row| {
             heap.retained.bytes_of(heap.dominators, roots[row].node).map(to_i64)
         }),

@@ -20,7 +20,7 @@ use super::TableName;
 
 /// Rows of a row group at most.
 pub(super) const MAX_GROUP_ROWS: usize = 1 << 20;
-const PAGE_ROWS: usize = 20_000;
+const MAX_PAGE_ROWS: usize = 20_000;
 /// Rows that a column is asked for at once.
 const ROWS_AT_ONCE: usize = 8192;
 /// The version of every table's columns: a column more leaves it, a column that means something else does not.
@@ -251,7 +251,7 @@ impl<W: Write + Send> ParquetTable<W> {
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_created_by(format!("heapdump {}", env!("CARGO_PKG_VERSION")))
             .set_max_row_group_row_count(Some(MAX_GROUP_ROWS))
-            .set_data_page_row_count_limit(PAGE_ROWS)
+            .set_data_page_row_count_limit(MAX_PAGE_ROWS)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(described.collect()));
         for column in columns {

@@ -72,9 +72,9 @@ struct SectionGroup {
 
 struct SectionGroups {
     all_groups: Vec<SectionGroup>,
-    /// By group, of a dump with one section.
-    first_of_group: Vec<u32>,
-    /// By section and group, where there are several.
+    /// By group its place in `all_groups`, of a dump with one section.
+    index_by_group: Vec<u32>,
+    /// The same by section and group, where there are several.
     index_by_section_and_group: FxHashMap<(u32, u32), u32>,
     has_sections: bool,
 }
@@ -86,7 +86,7 @@ impl SectionGroups {
         } else if self.has_sections {
             self.index_by_section_and_group.get(&(section.index() as u32, group)).copied().unwrap_or(NO_SET)
         } else {
-            self.first_of_group[group as usize]
+            self.index_by_group[group as usize]
         }
     }
 }
@@ -96,11 +96,11 @@ fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups
     let has_sections = graph.sections().len() > 1;
     let mut sets = SectionGroups {
         all_groups: Vec::new(),
-        first_of_group: Vec::new(),
+        index_by_group: Vec::new(),
         index_by_section_and_group: FxHashMap::default(),
         has_sections,
     };
-    sets.first_of_group = vec![NO_SET; groups.names.len()];
+    sets.index_by_group = vec![NO_SET; groups.names.len()];
     for section in (0..graph.sections().len()).map(SectionId::new) {
         for (node, type_id, bytes) in graph.objects(graph.section_nodes(section)) {
             let group = groups.group_of(node);
@@ -112,7 +112,7 @@ fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups
                 set = sets.all_groups.len() as u32;
                 match has_sections {
                     true => drop(sets.index_by_section_and_group.insert((section.index() as u32, group), set)),
-                    false => sets.first_of_group[group as usize] = set,
+                    false => sets.index_by_group[group as usize] = set,
                 }
                 let (tally, largest_bytes) = Default::default();
                 sets.all_groups.push(SectionGroup { section, group, type_id, tally, largest_bytes });

@@ -128,7 +128,7 @@ fn find_existing(
     let is_of_allocations = TableName::all().any(|table| table.is_of_allocations() && has(table));
     let own = TableName::all().filter(|table| table.is_of_allocations() == is_of_allocations);
     let missing = own.filter(|table| options.tables.has(*table) && !has(*table)).map(TableName::name).collect();
-    Ok(Some(ExistingDump { id, missing, has_labels: !options.labels.is_empty() }))
+    Ok(Some(ExistingDump { id, missing, ignores_new_labels: !options.labels.is_empty() }))
 }
 
 /// Tables that are whole, and not there yet.
@@ -154,7 +154,7 @@ impl DumpWriter<'_> {
         let path = place.path_of(TableName::Dumps);
         let (file, labels) = (file.as_deref(), &options.labels);
         let filter = options.filter.as_ref().map(Filter::text);
-        let origin = dumps::DumpOrigin { id: &id, file, checksum: &checksum, filter: filter.as_deref(), labels };
+        let origin = dumps::ExternalDumpFacts { id: &id, file, checksum: &checksum, filter: filter.as_deref(), labels };
         let dumps_row = finish_table(dumps::write(dump, &origin, dumps_row), &path)?;
         // From here on the dump is not there until its row is.
         place.remove(TableName::Dumps)?;

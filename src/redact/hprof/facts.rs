@@ -103,7 +103,7 @@ impl HprofFacts {
         class: u64,
         keep: &KeptFields,
         most_bytes: usize,
-        are_apart: bool,
+        are_fields_apart: bool,
     ) -> Option<InstancePlan> {
         let classes = self.dumps.get(dump)?;
         let mut above = classes.get(&class);
@@ -127,7 +127,7 @@ impl HprofFacts {
                         _ => {}
                     }
                 }
-                let apart = if are_apart { dump.id.rotate_left(32) ^ field } else { 0 };
+                let apart = if are_fields_apart { dump.id.rotate_left(32) ^ field } else { 0 };
                 let step = match (basic_type, is_kept) {
                     (OBJECT, _) => ValueAction::CheckReferences,
                     (_, true) => ValueAction::Keep,
@@ -186,20 +186,20 @@ pub(super) struct InstancePlanCache {
     /// Those asked for last, by some bits of the class.
     recently_used: Box<[(u64, u32)]>,
     /// Each field is a step of its own.
-    are_apart: bool,
+    are_fields_apart: bool,
 }
 
 const RECENT_PLAN_SLOTS: usize = 1 << 10;
 const NO_PLAN: u32 = u32::MAX;
 
 impl InstancePlanCache {
-    pub(super) fn new(are_apart: bool) -> Self {
+    pub(super) fn new(are_fields_apart: bool) -> Self {
         let recent = vec![(0, NO_PLAN); RECENT_PLAN_SLOTS].into();
-        InstancePlanCache { plans: Vec::new(), by_class: FxHashMap::default(), recently_used: recent, are_apart }
+        InstancePlanCache { plans: Vec::new(), by_class: FxHashMap::default(), recently_used: recent, are_fields_apart }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = InstancePlanCache::new(self.are_apart);
+        *self = InstancePlanCache::new(self.are_fields_apart);
     }
 
     /// The plan for an instance of so many bytes; `None` of an unknown class.
@@ -238,7 +238,7 @@ impl InstancePlanCache {
         {
             return Some(number);
         }
-        let plan = facts.instance_plan(dump, class, keep, bytes, self.are_apart)?;
+        let plan = facts.instance_plan(dump, class, keep, bytes, self.are_fields_apart)?;
         let is_usual =
             plan.bytes == bytes as u32 && plan.has_all_superclasses && plan.actions.len() < MAX_CACHED_PLAN_ACTIONS;
         let number = self.plans.len() as u32;
@@ -289,12 +289,12 @@ impl ObjectAddresses {
         let at = step.wrapping_sub(self.first);
         match self.near_step_bits.get_mut((at >> 6) as usize) {
             Some(word) => *word |= 1 << (at & 63),
-            None => self.add_far(step),
+            None => self.add_outside_near_bits(step),
         }
     }
 
     #[cold]
-    fn add_far(&mut self, step: u64) {
+    fn add_outside_near_bits(&mut self, step: u64) {
         if self.near_step_bits.is_empty() {
             self.first = step & !63;
         }

@@ -39,7 +39,7 @@ pub(super) fn gather_facts(
         let lost = walk.lost;
         scan = walk.visitor;
         walks += 1;
-        if !scan.needs_another_scan(lost.bytes > 0) || walks == MAX_SCANS {
+        if !scan.end_scan(lost.bytes > 0) || walks == MAX_SCANS {
             return Ok(GatheredFacts { header, facts: scan.facts, bytes, lost });
         }
         source = file.open()?;

@@ -36,7 +36,7 @@ pub(in crate::redact) fn find_remaining_content(
         runs: TextRuns::default(),
         dump: 0,
         kept,
-        texts: FxHashSet::default(),
+        seen_text_ids: FxHashSet::default(),
     };
     let mut runs = walk_file(dump, allowed)?.runs;
     runs.allow_runs_of(FILE_MAGIC);
@@ -47,7 +47,7 @@ pub(in crate::redact) fn find_remaining_content(
         facts: &facts,
         runs,
         offset: header_bytes,
-        names: texts,
+        seen_name_ids: texts,
         is_in_text_array: false,
         previous_end: Vec::new(),
     };
@@ -225,7 +225,7 @@ struct AllowedTextCollector<'f> {
     dump: usize,
     /// Those of this dump that have not come yet.
     kept: KeptTexts,
-    texts: FxHashSet<u64>,
+    seen_text_ids: FxHashSet<u64>,
 }
 
 impl RecordVisitor for AllowedTextCollector<'_> {
@@ -237,7 +237,7 @@ impl RecordVisitor for AllowedTextCollector<'_> {
     /// With the length and the id before a name, and the tag behind it, which may read as characters.
     fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
         let id = id_of(body, 0, self.facts.id_bytes).filter(|_| tag == record::TEXT);
-        if id.is_some_and(|id| self.facts.name_text_ids.contains(&id) && self.texts.insert(id)) {
+        if id.is_some_and(|id| self.facts.name_text_ids.contains(&id) && self.seen_text_ids.insert(id)) {
             let id_bytes = self.facts.id_bytes;
             let renamed = self.names.rename(&body[id_bytes..]);
             let name = renamed.as_deref().unwrap_or(&body[id_bytes..]);
@@ -278,7 +278,7 @@ struct RemovedTextFinder<'f> {
     /// Bytes that were passed.
     offset: u64,
     /// Names that have come: of an id that comes again the first counts.
-    names: FxHashSet<u64>,
+    seen_name_ids: FxHashSet<u64>,
     is_in_text_array: bool,
     /// The end of the part before.
     previous_end: Vec<u8>,
@@ -293,7 +293,7 @@ impl RecordVisitor for RemovedTextFinder<'_> {
     fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
         let id_bytes = self.facts.id_bytes;
         let id = id_of(body, 0, id_bytes).filter(|_| tag == record::TEXT);
-        let is_name = id.is_some_and(|id| self.facts.name_text_ids.contains(&id) && self.names.insert(id));
+        let is_name = id.is_some_and(|id| self.facts.name_text_ids.contains(&id) && self.seen_name_ids.insert(id));
         if tag == record::TEXT && !is_name {
             self.runs.look_for_runs(body.get(id_bytes..).unwrap_or_default(), self.offset + id_bytes as u64);
         }

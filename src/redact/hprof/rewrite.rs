@@ -22,7 +22,7 @@ pub(super) struct ValueRemover<'f> {
     /// Texts of this dump that are kept and have not come yet.
     kept: KeptTexts,
     /// Texts that have come: of an id that comes again the first counts.
-    texts: FxHashSet<u64>,
+    seen_text_ids: FxHashSet<u64>,
     unused_id: u64,
     /// What the elements that follow are.
     element_action: ElementAction,
@@ -30,7 +30,7 @@ pub(super) struct ValueRemover<'f> {
 
 #[derive(Debug, Clone, Copy)]
 enum ElementAction {
-    KeepObjectIds,
+    CheckObjectIds,
     FillWithZeros,
     /// A hash, stretched, from this offset on.
     FillFromDigest([u64; 2], u64),
@@ -52,7 +52,7 @@ impl<'f> ValueRemover<'f> {
             plans: InstancePlanCache::new(hash.is_some()),
             dump: 0,
             kept: KeptTexts::default(),
-            texts: FxHashSet::default(),
+            seen_text_ids: FxHashSet::default(),
             unused_id,
             element_action: ElementAction::FillWithZeros,
         }
@@ -94,8 +94,8 @@ impl<'f> ValueRemover<'f> {
         rest.fill(0);
     }
 
-    /// A class; one that is none becomes null.
-    fn keep_or_null_class_id(&self, bytes: &mut [u8]) {
+    /// The id of a class stays, and one that may be that of an object; any other becomes one that no object has.
+    fn keep_or_replace_class_id(&self, bytes: &mut [u8]) {
         let is_class = |id| id == 0 || self.facts.is_class(id);
         if !id_of(bytes, 0, self.facts.id_bytes).is_some_and(is_class) {
             self.keep_or_replace_id(bytes);
@@ -124,7 +124,7 @@ impl<'f> ValueRemover<'f> {
         let class = id_of(head, 5 + id_bytes, id_bytes).unwrap_or(0);
         let said = count_at(head, 5 + 2 * id_bytes);
         let Some(plan) = self.plans.plan_for(self.facts, self.dump, class, self.keep, said) else {
-            self.keep_or_null_class_id(&mut head[5 + id_bytes..]);
+            self.keep_or_replace_class_id(&mut head[5 + id_bytes..]);
             values.fill(0);
             return;
         };
@@ -250,7 +250,7 @@ impl RecordVisitor for ValueRemover<'_> {
         let id_bytes = self.facts.id_bytes;
         let used = match tag {
             record::TEXT => match id_of(body, 0, id_bytes) {
-                Some(id) if self.facts.name_text_ids.contains(&id) && self.texts.insert(id) => {
+                Some(id) if self.facts.name_text_ids.contains(&id) && self.seen_text_ids.insert(id) => {
                     let renamed = self.names.rename(&body[id_bytes..])?;
                     return Some([&body[..id_bytes], &renamed].concat());
                 }
@@ -304,9 +304,9 @@ impl RecordVisitor for ValueRemover<'_> {
                 if !self.keep_or_replace_id(&mut head[1..]) {
                     head[1 + id_bytes..5 + id_bytes].fill(0);
                 }
-                self.keep_or_null_class_id(&mut head[9 + id_bytes..]);
+                self.keep_or_replace_class_id(&mut head[9 + id_bytes..]);
                 self.keep_or_replace_ids(elements);
-                self.element_action = ElementAction::KeepObjectIds;
+                self.element_action = ElementAction::CheckObjectIds;
             }
             sub::CLASS_DUMP => {
                 if self.redact_class_dump(data).is_none() {
@@ -325,7 +325,7 @@ impl RecordVisitor for ValueRemover<'_> {
 
     fn array_elements(&mut self, bytes: &mut [u8]) {
         match &mut self.element_action {
-            ElementAction::KeepObjectIds => self.keep_or_replace_ids(bytes),
+            ElementAction::CheckObjectIds => self.keep_or_replace_ids(bytes),
             ElementAction::FillWithZeros => bytes.fill(0),
             ElementAction::FillFromDigest(digest, at) => {
                 KeyedHash::fill_from_digest(*digest, *at, bytes);

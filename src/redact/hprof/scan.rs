@@ -30,7 +30,7 @@ pub(super) struct FactScan<'k> {
     frames: Vec<FrameRecord>,
     frames_of_traces: FxHashSet<u64>,
     field_names: FxHashSet<u64>,
-    /// Classes of objects, without those that have a class dump.
+    /// Classes of arrays, and of instances whose class has no class dump so far.
     used_classes: FxHashSet<u64>,
     last_class: u64,
 }
@@ -66,7 +66,7 @@ impl<'k> FactScan<'k> {
     }
 
     /// A walk is over, which could not pass everything if `is_damaged`. Returns true if another may find more.
-    pub(super) fn needs_another_scan(&mut self, is_damaged: bool) -> bool {
+    pub(super) fn end_scan(&mut self, is_damaged: bool) -> bool {
         self.end_array_digest();
         if self.is_first {
             self.find_name_texts(is_damaged);

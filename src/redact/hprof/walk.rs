@@ -25,7 +25,7 @@ pub(super) trait RecordVisitor {
     fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
     /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MAX_WHOLE_ENTRY_BYTES`, only the start.
     fn heap_entry(&mut self, data: &mut [u8]);
-    /// The next elements of the array that `entry` had the start of.
+    /// The next elements of the array that `heap_entry` had the start of.
     fn array_elements(&mut self, bytes: &mut [u8]);
     /// Bytes that cannot be parsed, or are of records without use.
     fn unparsed_bytes(&mut self, bytes: &mut [u8]);
@@ -39,8 +39,8 @@ pub(super) struct HprofWalk<'w, W> {
     bytes: Vec<u8>,
     /// Of `bytes`: written, passed, filled.
     written_end: usize,
-    at: usize,
-    end: usize,
+    passed_end: usize,
+    filled_end: usize,
     /// Of the next byte.
     offset: u64,
     has_ended: bool,
@@ -53,7 +53,7 @@ pub(super) struct HprofWalk<'w, W> {
     /// The output could not be written.
     pub(super) write_error: Option<std::io::Error>,
     // ---- dumps of the file
-    dumps: usize,
+    dump_count: usize,
     is_in_segment_run: bool,
     is_dump_complete: bool,
 }
@@ -73,8 +73,8 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             visitor: work,
             bytes: vec![0; WINDOW_BYTES],
             written_end: 0,
-            at: 0,
-            end: 0,
+            passed_end: 0,
+            filled_end: 0,
             offset: 0,
             has_ended: false,
             file_bytes: total,
@@ -82,7 +82,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             id_bytes: header.id_bytes,
             lost: LostBytes::default(),
             write_error: None,
-            dumps: 0,
+            dump_count: 0,
             is_in_segment_run: false,
             is_dump_complete: false,
         }
@@ -101,7 +101,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     // ---- bytes
 
     fn available_bytes(&self) -> usize {
-        self.end - self.at
+        self.filled_end - self.passed_end
     }
 
     fn remaining_file_bytes(&self) -> Option<u64> {
@@ -117,37 +117,37 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     #[cold]
     fn fill_window(&mut self, bytes: usize) -> Result<bool, ReadError> {
         self.flush()?;
-        self.bytes.copy_within(self.at..self.end, 0);
-        (self.end, self.at, self.written_end) = (self.end - self.at, 0, 0);
+        self.bytes.copy_within(self.passed_end..self.filled_end, 0);
+        (self.filled_end, self.passed_end, self.written_end) = (self.filled_end - self.passed_end, 0, 0);
         // What was long is passed.
-        self.bytes.truncate(self.end.max(bytes).max(WINDOW_BYTES));
-        while self.end < bytes && !self.has_ended {
-            if self.end == self.bytes.len() {
-                self.bytes.resize((2 * self.end).min(bytes.max(WINDOW_BYTES)), 0);
+        self.bytes.truncate(self.filled_end.max(bytes).max(WINDOW_BYTES));
+        while self.filled_end < bytes && !self.has_ended {
+            if self.filled_end == self.bytes.len() {
+                self.bytes.resize((2 * self.filled_end).min(bytes.max(WINDOW_BYTES)), 0);
             }
-            let room = self.bytes.len() - self.end;
-            let got = self.source.fill(&mut self.bytes[self.end..])?;
+            let room = self.bytes.len() - self.filled_end;
+            let got = self.source.fill(&mut self.bytes[self.filled_end..])?;
             self.has_ended = got < room;
-            self.end += got;
+            self.filled_end += got;
         }
-        Ok(self.end >= bytes)
+        Ok(self.filled_end >= bytes)
     }
 
     fn flush(&mut self) -> Result<(), ReadError> {
         if let Some(out) = &mut self.out
             && self.write_error.is_none()
         {
-            self.write_error = out.write_all(&self.bytes[self.written_end..self.at]).err();
+            self.write_error = out.write_all(&self.bytes[self.written_end..self.passed_end]).err();
             // Nothing is there to be read any more.
             self.has_ended |= self.write_error.is_some();
         }
-        self.written_end = self.at;
+        self.written_end = self.passed_end;
         Ok(())
     }
 
     #[inline]
     fn advance(&mut self, bytes: usize) {
-        self.at += bytes;
+        self.passed_end += bytes;
         self.offset += bytes as u64;
     }
 
@@ -169,7 +169,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             if part == 0 {
                 break;
             }
-            see(&mut self.visitor, &mut self.bytes[self.at..self.at + part]);
+            see(&mut self.visitor, &mut self.bytes[self.passed_end..self.passed_end + part]);
             self.advance(part);
             left -= part as u64;
         }
@@ -198,7 +198,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     // ---- records
 
     fn is_after_end(&self) -> bool {
-        !self.is_in_segment_run && self.dumps > 0 && self.is_dump_complete
+        !self.is_in_segment_run && self.dump_count > 0 && self.is_dump_complete
     }
 
     fn fits_in_file(&self, length: u32) -> bool {
@@ -211,20 +211,20 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             self.lost.is_cut |= self.available_bytes() > 0;
             return Ok(false);
         }
-        let Some(head) = RecordHead::parse(&self.bytes[self.at..self.end]) else { return Ok(false) };
+        let Some(head) = RecordHead::parse(&self.bytes[self.passed_end..self.filled_end]) else { return Ok(false) };
         if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !self.fits_in_file(head.length)) {
             return Ok(false);
         }
         let end = self.offset + RecordHead::BYTES as u64 + u64::from(head.length);
         let is_there = self.known_file_bytes.is_none_or(|total| total >= end);
         if matches!(head.tag, record::HEAP_DUMP | record::SEGMENT) {
-            self.visitor.record_head(&mut self.bytes[self.at..self.at + RecordHead::BYTES], is_there);
+            self.visitor.record_head(&mut self.bytes[self.passed_end..self.passed_end + RecordHead::BYTES], is_there);
             self.advance(RecordHead::BYTES);
             return self.walk_segment(head);
         }
         let whole = RecordHead::BYTES + head.length as usize;
         if head.length <= MAX_NON_HEAP_RECORD_BYTES && self.ensure_available(whole)? {
-            let (first, body) = self.bytes[self.at..self.at + whole].split_at_mut(RecordHead::BYTES);
+            let (first, body) = self.bytes[self.passed_end..self.passed_end + whole].split_at_mut(RecordHead::BYTES);
             self.visitor.record_head(first, true);
             if let Some(body) = self.visitor.other_record(head.tag, body) {
                 self.write_replaced_record(head, whole, &body)?;
@@ -232,7 +232,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
                 self.advance(whole);
             }
         } else {
-            self.visitor.record_head(&mut self.bytes[self.at..self.at + RecordHead::BYTES], is_there);
+            self.visitor.record_head(&mut self.bytes[self.passed_end..self.passed_end + RecordHead::BYTES], is_there);
             self.advance(RecordHead::BYTES);
             let lost = self.skip_lost_bytes(head.length.into())?;
             self.lost.is_cut |= lost < head.length.into();
@@ -247,12 +247,12 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     fn write_replaced_record(&mut self, head: RecordHead, whole: usize, body: &[u8]) -> Result<(), ReadError> {
         self.flush()?;
         if let Some(out) = &mut self.out {
-            out.write_all(&self.bytes[self.at..self.at + 5])?;
+            out.write_all(&self.bytes[self.passed_end..self.passed_end + 5])?;
             out.write_all(&u32::try_from(body.len()).unwrap_or(head.length).to_be_bytes())?;
             out.write_all(body)?;
         }
         self.advance(whole);
-        self.written_end = self.at;
+        self.written_end = self.passed_end;
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         if !self.ensure_available(RecordHead::BYTES)? {
             return Ok(false);
         }
-        let head = RecordHead::parse(&self.bytes[self.at..self.end]);
+        let head = RecordHead::parse(&self.bytes[self.passed_end..self.filled_end]);
         Ok(head.is_some_and(|head| {
             record::is_known(head.tag)
                 && self.fits_in_file(head.length)
@@ -272,7 +272,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
 
     fn walk_segment(&mut self, head: RecordHead) -> Result<bool, ReadError> {
         if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
-            self.dumps += 1;
+            self.dump_count += 1;
             self.is_dump_complete = false;
             self.visitor.begin_dump();
         }
@@ -281,7 +281,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         let wraps = head.tag == record::HEAP_DUMP
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
         let is_unmeasured =
-            length == 0 && self.ensure_available(1)? && !self.is_at_record()? && sub::is_known(self.bytes[self.at]);
+            length == 0 && self.ensure_available(1)? && !self.is_at_record()? && sub::is_known(self.bytes[self.passed_end]);
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
         let bounds = (!wraps && !is_unmeasured).then_some(length);
         let has_more = self.walk_entries(bounds, may_wrap)?;
@@ -319,8 +319,8 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
                     return Ok(false);
                 }
             } else if self.ensure_available(bytes as usize)? {
-                let end = self.at + bytes as usize;
-                self.visitor.heap_entry(&mut self.bytes[self.at..end]);
+                let end = self.passed_end + bytes as usize;
+                self.visitor.heap_entry(&mut self.bytes[self.passed_end..end]);
                 self.advance(bytes as usize);
             } else {
                 self.visit_cut_entry();
@@ -333,7 +333,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     #[inline]
     fn next_entry_length(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
-            let found = sub_record_length(&self.bytes[self.at..self.end], self.id_bytes);
+            let found = sub_record_length(&self.bytes[self.passed_end..self.filled_end], self.id_bytes);
             let available = self.available_bytes();
             if found != SubRecordLength::NeedsMore
                 || available as u64 >= MAX_WHOLE_ENTRY_BYTES
@@ -360,7 +360,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     fn visit_cut_entry(&mut self) {
         self.lost.is_cut = true;
         let (first_at, bytes) = (self.offset, self.available_bytes());
-        let data = &mut self.bytes[self.at..self.end];
+        let data = &mut self.bytes[self.passed_end..self.filled_end];
         let has_head = match data[0] {
             sub::INSTANCE => data.len() >= 9 + 2 * self.id_bytes,
             sub::OBJECT_ARRAY => data.len() >= 9 + 2 * self.id_bytes,
@@ -378,18 +378,18 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
 
     /// An entry that is too long to be at hand. False if the file ends in it.
     fn walk_long_entry(&mut self, bytes: u64) -> Result<bool, ReadError> {
-        let (tag, id_bytes) = (self.bytes[self.at], self.id_bytes);
+        let (tag, id_bytes) = (self.bytes[self.passed_end], self.id_bytes);
         let (head_bytes, unit) = match tag {
             sub::OBJECT_ARRAY => (9 + 2 * id_bytes, id_bytes),
             sub::PRIMITIVE_ARRAY => {
-                let element = self.bytes.get(self.at + 9 + id_bytes).and_then(|&kind| element_bytes(kind));
+                let element = self.bytes.get(self.passed_end + 9 + id_bytes).and_then(|&kind| element_bytes(kind));
                 (10 + id_bytes, element.unwrap_or(1))
             }
             _ => (9 + 2 * id_bytes, 0),
         };
         self.ensure_available(head_bytes)?;
         let head_bytes = head_bytes.min(self.available_bytes());
-        self.visitor.heap_entry(&mut self.bytes[self.at..self.at + head_bytes]);
+        self.visitor.heap_entry(&mut self.bytes[self.passed_end..self.passed_end + head_bytes]);
         self.advance(head_bytes);
         let rest = bytes - head_bytes as u64;
         let passed = match unit {

@@ -32,7 +32,7 @@ const ORDER_BREAK_DIVISOR: usize = 4;
 const MAX_STRING_HEADER_BYTES: usize = 24;
 const MIN_OVERSIZED_STRING_BYTES: usize = 64;
 /// V8 cuts longer texts.
-const MAX_UNITS: usize = 1000;
+const MAX_UNCUT_TEXT_UNITS: usize = 1000;
 
 mod role {
     /// Of a type, a function, an internal slot.
@@ -58,7 +58,7 @@ mod role {
     pub(super) const CONTROL_CHARACTERS: u16 = 1 << 8;
     /// `Object`, `map`
     pub(super) const OBJECT_WORD: u16 = 1 << 9;
-    pub(super) const MAP: u16 = 1 << 12;
+    pub(super) const MAP_WORD: u16 = 1 << 12;
 }
 
 /// Facts about a snapshot. Memory: 7 bytes a string, 3 bytes a node.
@@ -71,7 +71,7 @@ pub(super) struct SnapshotFacts {
     units: Vec<u32>,
     roles: Vec<u16>,
     /// By node: some bits of a hash of its class.
-    classes: Vec<u16>,
+    class_hashes: Vec<u16>,
     /// The strings that are to get another entry for values, in the order of these entries.
     pub(super) strings_with_value_entry: Vec<u32>,
     /// Nothing is wrong with header, rows and strings.
@@ -105,7 +105,7 @@ impl SnapshotFacts {
         let has_value = layout.node_kind_names.iter().map(|name| is_value_kind(name)).collect();
         let is_cut = !matches!(scanner.end_of_input, EndOfInput::Complete | EndOfInput::MissingLastBrace);
         let (has_data_after_end, strings_with_value_entry) = (scanner.has_data_after_end, Vec::new());
-        let classes = Vec::new();
+        let class_hashes = Vec::new();
         is_undamaged &= layout.edge_kind_names.iter().map(|name| &**name).eq(EDGE_KINDS)
             && layout
                 .node_kind_names
@@ -117,14 +117,14 @@ impl SnapshotFacts {
             has_value,
             units,
             roles,
-            classes,
+            class_hashes,
             strings_with_value_entry,
             is_undamaged,
             has_v8_string_order: false,
             is_cut,
             has_data_after_end,
         };
-        facts.check_rows(file)?;
+        facts.find_damage_in_rows(file)?;
         facts.find_names(file)?;
         facts.find_keys(file)?;
         let is_both = |at: &u32| facts.roles[*at as usize] & role::VALUE != 0 && facts.is_kept(*at);
@@ -175,7 +175,7 @@ impl SnapshotFacts {
 
     /// Looks at all rows in the order of the file: whether the numbers are some, as many as the header says, and the strings
     /// in the order in which V8 numbers them.
-    fn check_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+    fn find_damage_in_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut pieces = SnapshotPieces::open(file, Some(&self.layout))?;
         let mut order = StringOrder { is_seen: vec![false; self.roles.len()], last: 0, breaks: 0 };
         let (mut nodes, mut edges, mut texts, mut odd_texts) = (0, 0, 0, 0);
@@ -188,10 +188,10 @@ impl SnapshotFacts {
             let rows = block.nodes.kinds.iter().zip(&block.nodes.names).zip(&block.nodes.sizes);
             for ((_, &name), &size) in rows.filter(|((kind, _), _)| self.layout.kind(**kind) == NodeKind::String) {
                 texts += 1;
-                let units = self.units.get(name as usize).map_or(MAX_UNITS, |&units| units as usize);
+                let units = self.units.get(name as usize).map_or(MAX_UNCUT_TEXT_UNITS, |&units| units as usize);
                 let most = (MAX_STRING_HEADER_BYTES + 2 * units).max(MIN_OVERSIZED_STRING_BYTES);
                 // Longer texts are cut.
-                odd_texts += usize::from(units < MAX_UNITS && usize::from(size) > most);
+                odd_texts += usize::from(units < MAX_UNCUT_TEXT_UNITS && usize::from(size) > most);
             }
             let has_name = |kind: u8| ![EdgeKind::Element as u8, EdgeKind::Hidden as u8].contains(&kind);
             block
@@ -220,17 +220,17 @@ impl SnapshotFacts {
     fn find_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut rows = NodeAndEdgeRows::open(file, &self.layout)?;
         let mut properties = Vec::new();
-        while let Some((kind, name, edges)) = rows.node()? {
+        while let Some((kind, name, edges)) = rows.next_node()? {
             self.is_undamaged &= self.has_value.len() > usize::from(kind);
             let is_value = self.is_value(kind, name);
             self.mark_role(name, if is_value { role::VALUE } else { role::NAME });
             let mut hasher = FxHasher::default();
             (kind, if is_value { 0 } else { name }).hash(&mut hasher);
-            make_room(&mut self.classes, 1);
-            self.classes.push((hasher.finish() >> 48) as u16);
+            make_room(&mut self.class_hashes, 1);
+            self.class_hashes.push((hasher.finish() >> 48) as u16);
             properties.clear();
             for _ in 0..edges {
-                let Some((kind, name, _)) = rows.edge()? else { break };
+                let Some((kind, name, _)) = rows.next_edge()? else { break };
                 match kind {
                     EdgeKind::Property => properties.push(name),
                     EdgeKind::Internal => self.mark_role(name, role::NAME),
@@ -255,8 +255,8 @@ impl SnapshotFacts {
         let mut rows = NodeAndEdgeRows::open(file, &self.layout)?;
         let (mut properties, mut unnamed, mut shapes) = (Vec::new(), Vec::new(), FxHashSet::default());
         // By node that is a map: whether objects with values have it, and whether others have.
-        let mut holders = vec![0u8; self.classes.len()];
-        while let Some((kind, name, edges)) = rows.node()? {
+        let mut holders = vec![0u8; self.class_hashes.len()];
+        while let Some((kind, name, edges)) = rows.next_node()? {
             properties.clear();
             unnamed.clear();
             let holder = match self.layout.node_kind_names.get(usize::from(kind)).map_or("", |name| name) {
@@ -264,16 +264,16 @@ impl SnapshotFacts {
                 _ => 1 << u8::from(self.has_value.get(usize::from(kind)).is_some_and(|has_value| *has_value)),
             };
             for _ in 0..edges {
-                let Some((kind, name, to)) = rows.edge()? else { break };
+                let Some((kind, name, to)) = rows.next_edge()? else { break };
                 if kind == EdgeKind::Internal
-                    && self.has_role(name, role::MAP)
+                    && self.has_role(name, role::MAP_WORD)
                     && let Some(holders) = holders.get_mut(to as usize)
                 {
                     *holders |= holder;
                 }
                 properties.extend((kind == EdgeKind::Property).then_some(name));
                 if kind == EdgeKind::Property && !self.has_role(name, role::NAME) {
-                    unnamed.push((self.classes.get(to as usize).copied(), name));
+                    unnamed.push((self.class_hashes.get(to as usize).copied(), name));
                 }
             }
             let unnamed_count = unnamed.len();
@@ -351,7 +351,7 @@ fn role_of_text(text: &str) -> u16 {
         | bit(text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), role::WORDS)
         | bit(text.contains(char::is_control), role::CONTROL_CHARACTERS)
         | bit(text == "Object", role::OBJECT_WORD)
-        | bit(text == "map", role::MAP)
+        | bit(text == "map", role::MAP_WORD)
 }
 
 /// Rows of nodes, and behind each those of its edges: two ways through one file.
@@ -371,7 +371,7 @@ impl NodeAndEdgeRows {
     }
 
     /// Kind, name and number of edges of the next node.
-    fn node(&mut self) -> Result<Option<(u8, u32, u32)>, ReadError> {
+    fn next_node(&mut self) -> Result<Option<(u8, u32, u32)>, ReadError> {
         while self.node == self.nodes.block.nodes.kinds.len() {
             self.note_damage(true);
             if !self.nodes.next_of(SnapshotArray::Nodes)? {
@@ -385,7 +385,7 @@ impl NodeAndEdgeRows {
     }
 
     /// Kind, name and target of the next edge.
-    fn edge(&mut self) -> Result<Option<(EdgeKind, u32, u32)>, ReadError> {
+    fn next_edge(&mut self) -> Result<Option<(EdgeKind, u32, u32)>, ReadError> {
         while self.edge == self.edges.block.edges.labels.len() {
             self.note_damage(false);
             if !self.edges.next_of(SnapshotArray::Edges)? {

@@ -3,7 +3,7 @@
 use crate::redact::json_redactor::{JsonPosition, TextDecision};
 
 /// Keys of the one object.
-const KEYS: [&str; 11] = [
+const TOP_LEVEL_KEYS: [&str; 11] = [
     "snapshot",
     "nodes",
     "edges",
@@ -38,7 +38,7 @@ pub(super) const NODE_KINDS: [&str; 16] = [
 /// Kinds of edges, in that order.
 pub(super) const EDGE_KINDS: [&str; 7] = ["context", "element", "property", "internal", "hidden", "shortcut", "weak"];
 /// Other words of the header: those of all versions from Node.js 12 to 24 and Chromium 49 to 156.
-const WORDS: &str = "meta node_fields node_types edge_fields edge_types trace_function_info_fields trace_node_fields \
+const HEADER_WORDS: &str = "meta node_fields node_types edge_fields edge_types trace_function_info_fields trace_node_fields \
     sample_fields location_fields scope_fields scope_context_var_fields scope_use_fields node_count edge_count \
     trace_function_count scope_context_vars_count scope_uses_count extra_native_bytes root_index type name id self_size \
     trace_node_id detachedness name_or_index to_node string_or_number node function_id script_name script_id line column \
@@ -48,10 +48,10 @@ const WORDS: &str = "meta node_fields node_types edge_fields edge_types trace_fu
 /// Keys, and words of the header.
 pub(super) fn decide_snapshot_text(place: &JsonPosition, text: &str) -> TextDecision {
     let is_known = match place.is_key() && place.depth() == 1 {
-        true => KEYS.contains(&text),
+        true => TOP_LEVEL_KEYS.contains(&text),
         false => {
-            let is_word = || WORDS.split_ascii_whitespace().any(|word| word == text);
-            place.top_level_key() == KEYS[0] && (NODE_KINDS.contains(&text) || EDGE_KINDS.contains(&text) || is_word())
+            let is_word = || HEADER_WORDS.split_ascii_whitespace().any(|word| word == text);
+            place.top_level_key() == TOP_LEVEL_KEYS[0] && (NODE_KINDS.contains(&text) || EDGE_KINDS.contains(&text) || is_word())
         }
     };
     if is_known { TextDecision::Keep } else { TextDecision::Replace }

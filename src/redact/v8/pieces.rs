@@ -20,9 +20,9 @@ const WINDOW_BYTES: usize = 256 << 10;
 pub(super) struct SnapshotPieces {
     pub(super) scanner: Scanner,
     buffer: BlockBuffer,
-    /// The last piece that was parsed.
+    /// The last piece that was parsed, and its bytes in the buffer.
     pub(super) block: Block,
-    bytes: usize,
+    piece_bytes: usize,
 }
 
 impl SnapshotPieces {
@@ -31,7 +31,7 @@ impl SnapshotPieces {
         let budget = MemoryBudget::default();
         let mut scanner = Scanner::new(file.open()?, false, &budget);
         scanner.layout = layout.cloned();
-        Ok(SnapshotPieces { scanner, buffer: BlockBuffer::new(budget.for_buffer()), block: Block::default(), bytes: 0 })
+        Ok(SnapshotPieces { scanner, buffer: BlockBuffer::new(budget.for_buffer()), block: Block::default(), piece_bytes: 0 })
     }
 
     fn next(&mut self) -> Result<Option<(PieceContext, usize)>, ReadError> {
@@ -53,7 +53,7 @@ impl SnapshotPieces {
             if is_meant(context.region) {
                 self.block = Block::default();
                 self.block.parse(&self.buffer.text[..bytes], &context);
-                self.bytes = bytes;
+                self.piece_bytes = bytes;
                 return Ok(true);
             }
         }
@@ -62,7 +62,7 @@ impl SnapshotPieces {
 
     /// The last piece that was parsed, as it stands in the file.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer.text[..self.bytes]
+        &self.buffer.text[..self.piece_bytes]
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
     layout: &Arc<SnapshotHeader>,
     mut see: impl FnMut(SnapshotPart<'_>) -> Result<(), E>,
 ) -> Result<LostBytes, E> {
-    let mut raw = RawReader { source: file.open()?, bytes: vec![0; WINDOW_BYTES], at: 0, end: 0, offset: 0 };
+    let mut raw = RawReader { source: file.open()?, bytes: vec![0; WINDOW_BYTES], passed_end: 0, filled_end: 0, offset: 0 };
     let mut pieces = SnapshotPieces::open(file, Some(layout))?;
     let (mut lexer, mut is_over, mut is_string) = (JsonRedactor::new(decide_snapshot_text, false), false, false);
     loop {
@@ -129,34 +129,34 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
 struct RawReader {
     source: Source,
     bytes: Vec<u8>,
-    at: usize,
-    end: usize,
+    passed_end: usize,
+    filled_end: usize,
     offset: u64,
 }
 
 impl RawReader {
     /// False at the end.
     fn fill(&mut self) -> Result<bool, ReadError> {
-        if self.at == self.end {
-            (self.at, self.end) = (0, self.source.fill(&mut self.bytes)?);
+        if self.passed_end == self.filled_end {
+            (self.passed_end, self.filled_end) = (0, self.source.fill(&mut self.bytes)?);
         }
-        Ok(self.end > self.at)
+        Ok(self.filled_end > self.passed_end)
     }
 
     /// The bytes at hand up to an offset.
     fn bytes_until(&self, until: Option<u64>) -> &[u8] {
         let most = until.map_or(usize::MAX, |until| usize::try_from(until - self.offset).unwrap_or(usize::MAX));
-        &self.bytes[self.at..self.at + most.min(self.end - self.at)]
+        &self.bytes[self.passed_end..self.passed_end + most.min(self.filled_end - self.passed_end)]
     }
 
     fn advance(&mut self, bytes: usize) {
-        self.at += bytes;
+        self.passed_end += bytes;
         self.offset += bytes as u64;
     }
 
     fn skip(&mut self, mut bytes: usize) -> Result<(), ReadError> {
         while bytes > 0 && self.fill()? {
-            let part = bytes.min(self.end - self.at);
+            let part = bytes.min(self.filled_end - self.passed_end);
             self.advance(part);
             bytes -= part;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::facts::SnapshotFacts;
 use super::pieces::{SnapshotPart, SnapshotPieces, walk_snapshot};
-use super::write::for_each_number;
+use super::write::copy_numbers;
 use crate::input::ReadError;
 use crate::input::v8_snapshot::layout::SnapshotHeader;
 use crate::input::v8_snapshot::scan::SnapshotArray;
@@ -40,7 +40,7 @@ pub(in crate::redact) fn find_remaining_content(
             SnapshotPart::BetweenPieces(bytes, stays) => (bytes, stays),
             SnapshotPart::Piece(SnapshotArray::Strings, bytes) => (bytes, bytes),
             SnapshotPart::Piece(_, bytes) => {
-                for_each_number(bytes, &mut stays, |_, _, _| {});
+                copy_numbers(bytes, &mut stays, |_, _, _| {});
                 (bytes, &stays[..])
             }
             SnapshotPart::EndOfStrings => return Ok(()),

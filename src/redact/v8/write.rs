@@ -29,7 +29,7 @@ pub(in crate::redact) fn redact(
             SnapshotPart::BetweenPieces(_, stays) => copy.out.extend_from_slice(stays),
             SnapshotPart::Piece(SnapshotArray::Strings, bytes) => copy.copy_strings(bytes),
             SnapshotPart::Piece(SnapshotArray::Nodes, bytes) => copy.copy_nodes(bytes),
-            SnapshotPart::Piece(_, bytes) => for_each_number(bytes, &mut copy.out, |_, _, _| {}),
+            SnapshotPart::Piece(_, bytes) => copy_numbers(bytes, &mut copy.out, |_, _, _| {}),
             SnapshotPart::EndOfStrings => copy.add_value_entries(),
         }
         out.write_all(&copy.out)?;
@@ -47,7 +47,7 @@ struct SnapshotCopier<'f> {
     out: Vec<u8>,
     fillers: FillerMaker,
     /// Strings that were passed.
-    strings: u32,
+    passed_string_count: u32,
     /// Of the row of a node: its values so far, and where the name stands in `out`.
     row: [i64; MAX_FIELDS],
     field_index: usize,
@@ -62,7 +62,7 @@ impl<'f> SnapshotCopier<'f> {
             names,
             out: Vec::new(),
             fillers: FillerMaker::default(),
-            strings: 0,
+            passed_string_count: 0,
             row: [0; MAX_FIELDS],
             field_index: 0,
             name: (0, 0),
@@ -74,7 +74,7 @@ impl<'f> SnapshotCopier<'f> {
     fn copy_nodes(&mut self, bytes: &[u8]) {
         let SnapshotCopier { facts, out, row, field_index, name, .. } = self;
         let fields = facts.layout.node;
-        for_each_number(bytes, out, |out, start, number| {
+        copy_numbers(bytes, out, |out, start, number| {
             row[*field_index] = number;
             if *field_index == fields.name {
                 *name = (start, out.len());
@@ -111,9 +111,9 @@ impl<'f> SnapshotCopier<'f> {
     }
 
     fn copy_string(&mut self, raw: &[u8]) {
-        let SnapshotCopier { facts, names, out, fillers, strings, text, .. } = self;
-        let at = *strings;
-        *strings += 1;
+        let SnapshotCopier { facts, names, out, fillers, passed_string_count, text, .. } = self;
+        let at = *passed_string_count;
+        *passed_string_count += 1;
         if !facts.is_kept(at) {
             out.push(b'"');
             fillers.append_filler(facts.units(at), out);
@@ -142,7 +142,7 @@ impl<'f> SnapshotCopier<'f> {
 }
 
 /// Appends numbers and what separates them; what is none becomes 0. Shows each: where it begins in `out`, and its value.
-pub(super) fn for_each_number(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(&mut Vec<u8>, usize, i64)) {
+pub(super) fn copy_numbers(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(&mut Vec<u8>, usize, i64)) {
     let is_between = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t');
     let mut at = 0;
     while at < bytes.len() {
