@@ -227,7 +227,8 @@ impl<'g, 'n> PathMerger<'g, 'n> {
         let Loader::Object(loader) = types.loader(class) else { return None };
         let loader_type = self.graph.shown_type_of(loader);
         let rows = &self.merged.rows;
-        let way = || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(MAX_ROWS_UP_TO_LOADER);
+        let way =
+            || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(MAX_ROWS_UP_TO_LOADER);
         way().find(|row| row.type_id == loader_type)?;
         let root = way().last()?.root.clone()?;
         Some(self.root_row(&root, node, Some((self.graph.shown_type(class), loader))))

@@ -272,7 +272,10 @@ pub struct DominatorTreeView<'d> {
 ///
 /// # Errors
 /// If the dump holds no objects, has no such section, or takes more memory than it may.
-pub fn dominator_tree_view<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<DominatorTreeView<'d>, AnswerError> {
+pub fn dominator_tree_view<'d>(
+    dump: &'d OpenDump,
+    section: Option<&str>,
+) -> Result<DominatorTreeView<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
@@ -426,7 +429,11 @@ pub struct FoundRootPath<'r> {
 
 impl RootPathFinder<'_> {
     /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
-    pub fn path_to(&self, dominator_tree_view: &DominatorTreeView<'_>, object: DominatorNode) -> Option<FoundRootPath<'_>> {
+    pub fn path_to(
+        &self,
+        dominator_tree_view: &DominatorTreeView<'_>,
+        object: DominatorNode,
+    ) -> Option<FoundRootPath<'_>> {
         let target = dominator_tree_view.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
         let dominators = dominator_tree_view.dominators_of(object);

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{OWNER_ONLY_MODE, link, link_over, lock, create_part_file, remove_dead_parts, rename_to_new};
+use super::part_file::{OWNER_ONLY_MODE, create_part_file, link, link_over, lock, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
 use crate::files::{AtExit, RawOutput, folder_of, free_bytes};
 use crate::units::format_bytes;

@@ -6,10 +6,10 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use super::cleanup_process::FIRST_PROCESS_VARIABLE;
 use super::ports::{holder_of_socket, in_network_namespace_of};
 use super::process::{Process, read_proc_file, stat_field};
 use super::refusal::{Refusal, RefusalCode};
+use super::second_process::FIRST_PROCESS_VARIABLE;
 
 /// For the second process of a run that was killed to put all right.
 const ENDING_HOLDER_TIMEOUT: Duration = Duration::from_secs(20);

@@ -12,7 +12,6 @@
 //! Not here: what the dump says (see `input`), how it is printed (see `cli`).
 
 mod background_writer;
-mod cleanup_process;
 mod condition;
 mod detect;
 mod dotnet;
@@ -31,6 +30,7 @@ mod process_watch;
 mod refusal;
 mod request;
 mod run;
+mod second_process;
 mod series;
 
 use std::path::PathBuf;
@@ -40,11 +40,11 @@ use serde::Serialize;
 
 use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
-pub use cleanup_process::run_in_second_process;
 pub use condition::Condition;
 pub use list::{DumpTargetList, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::{collect, default_file_name};
+pub use second_process::run_in_second_process;
 pub use series::{Series, SeriesEnd, SeriesObserver, SeriesOptions, collect_series};
 
 /// Runtime of a process.

@@ -14,7 +14,12 @@ pub fn read_dotnet_answer(bytes: &[u8]) {
             return;
         }
     }
-    let _ = (follower.is_complete, follower.collection_duration(), follower.collection_count(), follower.missing_type_count());
+    let _ = (
+        follower.is_complete,
+        follower.collection_duration(),
+        follower.collection_count(),
+        follower.missing_type_count(),
+    );
 }
 
 #[cfg(test)]

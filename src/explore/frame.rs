@@ -53,7 +53,8 @@ impl ViewFrame {
         if let Some(listing) = self.listing.take() {
             // Its columns may be others.
             let column = self.sort.column.filter(|_| self.sort.column != listing.sorted_by);
-            self.previous_order_word = column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
+            self.previous_order_word =
+                column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
         }
         // What is still on its way is an older question's.
         (self.error, self.is_pending, self.id) = (None, false, 0);

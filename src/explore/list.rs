@@ -331,7 +331,9 @@ pub(super) fn arrange(
     };
     let largest_figure = match (objects, browser, &rows) {
         (Some(nodes), Some(browser), Some(rows)) if !is_as_it_comes => retained(nodes, browser, rows),
-        _ => listing.largest_figure(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser),
+        _ => {
+            listing.largest_figure(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser)
+        }
     };
     if let Some(rows) = &mut rows {
         rows.truncate(sorted);

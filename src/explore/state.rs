@@ -247,7 +247,9 @@ impl BrowserState {
         let Some(dumps) = self.dumps else { return };
         self.is_tree_pending = false;
         match result {
-            Ok(()) => self.context.has_retained_bytes = dumps.new.graph().is_some_and(|graph| !graph.references_missing()),
+            Ok(()) => {
+                self.context.has_retained_bytes = dumps.new.graph().is_some_and(|graph| !graph.references_missing())
+            }
             Err(why) => self.no_tree_reason = Some(why),
         }
         if self.no_tree_reason.is_none() {

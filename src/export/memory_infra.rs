@@ -258,7 +258,10 @@ impl<'a> TraceProcess<'a> {
     }
 
     fn write(&self, out: &mut dyn Write, names: &NameTable) -> io::Result<()> {
-        let open = |name| EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }.text_up_to_arguments();
+        let open = |name| {
+            EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }
+                .text_up_to_arguments()
+        };
         if !self.heap.process.is_empty() {
             write!(out, ",\n{}{{\"name\":{}}}}}", open("process_name"), json_text(&self.heap.process))?;
         }

@@ -83,7 +83,10 @@ fn write_heaps(names: &NameTable, heaps: &[&AllocationHeap], depth: usize, out: 
     let mapping = [number_field(1, 1), number_field(5, profile.text_number(program)), number_field(7, 1)].concat();
     profile.write_field(3, &mapping)?;
     for (id, _) in (0..).zip(&functions).filter(|(_, is_function)| **is_function) {
-        profile.write_field(4, &[number_field(1, id), number_field(2, 1), bytes_field(4, &number_field(1, id))].concat())?;
+        profile.write_field(
+            4,
+            &[number_field(1, id), number_field(2, 1), bytes_field(4, &number_field(1, id))].concat(),
+        )?;
         profile.write_field(5, &[number_field(1, id), number_field(2, id)].concat())?;
     }
     let default = number_field(14, profile.text_number(kinds[1]));
@@ -117,7 +120,8 @@ fn own_amounts(heap: &AllocationHeap) -> Vec<OwnAmount> {
     let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None });
     let own = (0..heap.frames.len() as u32).map(|frame| {
         let whole = totals.total_at(frame);
-        let start = OwnAmount { frame, type_name: None, bytes: whole.bytes, allocations: whole.allocations.unwrap_or(0) };
+        let start =
+            OwnAmount { frame, type_name: None, bytes: whole.bytes, allocations: whole.allocations.unwrap_or(0) };
         totals.callees(frame).iter().fold(start, |own, &callee| {
             let below = totals.total_at(callee);
             let allocations = own.allocations.saturating_sub(below.allocations.unwrap_or(0));
@@ -195,7 +199,8 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
             }
             let values = [own.allocations, own.bytes].map(|value| value.min(i64::MAX as u64));
             let values = &values[usize::from(!self.with_counts)..];
-            let mut sample = [bytes_field(1, &packed_varints(&stack)), bytes_field(2, &packed_varints(values))].concat();
+            let mut sample =
+                [bytes_field(1, &packed_varints(&stack)), bytes_field(2, &packed_varints(values))].concat();
             // The type, where the last frame does not say it.
             if let Some(type_name) = own.type_name.map(|name| self.function_id(name)).filter(|name| *name != stack[0]) {
                 sample.extend(bytes_field(3, &[number_field(1, type_key), number_field(2, type_name)].concat()));

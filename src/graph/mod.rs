@@ -394,7 +394,8 @@ impl HeapGraph {
     /// Bytes of memory the graph takes: (per-object arrays, roots and names; references; reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
         let ids: usize = self.section_ids.iter().map(|section| section.ids.memory_bytes()).sum();
-        let objects = ids + self.node_types.memory_bytes() + self.shallow.memory_bytes() + self.references.offsets.memory_bytes();
+        let objects =
+            ids + self.node_types.memory_bytes() + self.shallow.memory_bytes() + self.references.offsets.memory_bytes();
         // With the row that an answer has for each.
         const NAME_BYTES: usize = 250;
         let texts = self.types.names.iter().chain(&self.types.texts.0);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDateTime};
 
-use super::blocks::{ParsedBlockContent, BlockCut, BlockPlace, parse_blocks};
+use super::blocks::{BlockCut, BlockPlace, ParsedBlockContent, parse_blocks};
 use super::{
     FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind, ReadExtent,
     Reading, SnapshotChoice, SnapshotInfo, Source, text,

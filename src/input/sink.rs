@@ -119,7 +119,12 @@ impl SlotTotals {
     /// Reports what counting alone can tell of the objects.
     pub(super) fn report(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
         self.sums.report(diagnostics, place);
-        diagnostics.add(&POSSIBLE_REPEAT, self.repeats.repeat_count, place(self.repeats.first_repeat_position), String::new);
+        diagnostics.add(
+            &POSSIBLE_REPEAT,
+            self.repeats.repeat_count,
+            place(self.repeats.first_repeat_position),
+            String::new,
+        );
     }
 
     /// (name, objects, bytes) of every type that has objects, slots of one name together, by name.

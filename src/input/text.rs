@@ -183,7 +183,9 @@ impl NumberedTypes {
     /// Bytes of memory it has, used or not.
     pub(super) fn memory_bytes(&self) -> usize {
         // An entry of the map, with its share of free places.
-        4 * self.numbers_by_small_id.capacity() + 24 * self.numbers_by_large_id.capacity() + 16 * self.mentioned.capacity()
+        4 * self.numbers_by_small_id.capacity()
+            + 24 * self.numbers_by_large_id.capacity()
+            + 16 * self.mentioned.capacity()
     }
 
     /// Forgets everything, keeping the memory.

@@ -211,7 +211,9 @@ impl MessageReader {
                 true if line.trim_ascii().is_empty() => None,
                 true => self.answer(&line),
                 false => match input.skip_until(b'\n') {
-                    Ok(_) => Some(ProtocolError::new(INVALID_REQUEST, "a message of more than 1 MiB").into_response(None)),
+                    Ok(_) => {
+                        Some(ProtocolError::new(INVALID_REQUEST, "a message of more than 1 MiB").into_response(None))
+                    }
                     Err(_) => break,
                 },
             };

@@ -127,7 +127,8 @@ impl Tool {
     ) -> Result<CheckedCall<'_>, String> {
         let known = |name: &String| self.parameters.iter().any(|one| one.name == *name);
         if let Some(name) = arguments.keys().find(|name| !known(name)) {
-            let all: Vec<Parameter> = self.parameters.iter().cloned().chain(row_parameters(self.default_rows)).collect();
+            let all: Vec<Parameter> =
+                self.parameters.iter().cloned().chain(row_parameters(self.default_rows)).collect();
             let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
             return Err(format!("{} has no argument \"{name}\"; it has {}", self.name, names.join(", ")));
         }

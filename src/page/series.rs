@@ -83,8 +83,11 @@ fn chart(trend: &DumpsTrend, rows: &[&TrendRow], html: &mut HtmlWriter) {
     let (least, most) = (of_all().fold(0.0, f64::min), of_all().fold(1.0, f64::max));
     let width = places.last().copied().filter(|&last| last > 0.0).unwrap_or(1.0);
     let x_of = |place: f64| LEFT_MARGIN + place / width * (CHART_SIZE.0 - LEFT_MARGIN - CHART_MARGIN);
-    let y_of = |value: f64| CHART_MARGIN + (most - value) / (most - least) * (CHART_SIZE.1 - CHART_MARGIN - BOTTOM_MARGIN);
-    html.markup("<svg viewBox=\"0 0 ").text(format!("{} {}", CHART_SIZE.0, CHART_SIZE.1)).markup("\" role=\"img\" aria-label=\"");
+    let y_of =
+        |value: f64| CHART_MARGIN + (most - value) / (most - least) * (CHART_SIZE.1 - CHART_MARGIN - BOTTOM_MARGIN);
+    html.markup("<svg viewBox=\"0 0 ")
+        .text(format!("{} {}", CHART_SIZE.0, CHART_SIZE.1))
+        .markup("\" role=\"img\" aria-label=\"");
     html.text(format!(
         "Growth of {} over {}",
         count_of(rows.len() as u64, "rows"),
@@ -96,7 +99,9 @@ fn chart(trend: &DumpsTrend, rows: &[&TrendRow], html: &mut HtmlWriter) {
         let y = format!("{:.1}", y_of(value));
         html.markup("<line stroke=\"currentColor\" stroke-opacity=\"0.2\" x1=\"").text(LEFT_MARGIN).markup("\" x2=\"");
         html.text(CHART_SIZE.0 - CHART_MARGIN).markup("\" y1=\"").text(&y).markup("\" y2=\"").text(&y).markup("\"/>");
-        html.markup("<text text-anchor=\"end\" dominant-baseline=\"middle\" x=\"").text(LEFT_MARGIN - 6.0).markup("\" y=\"");
+        html.markup("<text text-anchor=\"end\" dominant-baseline=\"middle\" x=\"")
+            .text(LEFT_MARGIN - 6.0)
+            .markup("\" y=\"");
         html.text(&y).markup("\">").text(signed_bytes(value as i64)).markup("</text>");
     }
     let y = CHART_SIZE.1 - CHART_MARGIN;
@@ -105,7 +110,11 @@ fn chart(trend: &DumpsTrend, rows: &[&TrendRow], html: &mut HtmlWriter) {
         Some(_) => format!("{} later", hours_text(width)),
         None => count_of(places.len() as u64, "dumps"),
     };
-    html.markup("<text text-anchor=\"end\" x=\"").text(CHART_SIZE.0 - CHART_MARGIN).markup("\" y=\"").text(y).markup("\">");
+    html.markup("<text text-anchor=\"end\" x=\"")
+        .text(CHART_SIZE.0 - CHART_MARGIN)
+        .markup("\" y=\"")
+        .text(y)
+        .markup("\">");
     html.text(last).markup("</text>");
     let step = places.len().div_ceil(MAX_POINTS).max(1);
     for ((row, line), color) in rows.iter().zip(&lines).zip(LINE_COLORS) {

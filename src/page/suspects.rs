@@ -381,8 +381,10 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
             }
             html.markup("<span class=\"id\">").text(escaped_name(&row.id)).markup("</span> ");
             write_type_name(html, &escaped_name(&row.type_text()));
-            let retained =
-                objects.dominator_tree_view.find(&row.id).map(|object| objects.dominator_tree_view.retained_bytes(object));
+            let retained = objects
+                .dominator_tree_view
+                .find(&row.id)
+                .map(|object| objects.dominator_tree_view.retained_bytes(object));
             if let Some(bytes) = retained {
                 html.markup("<span class=\"size-of-step\">").text(format_bytes(bytes)).markup("</span>");
             }

@@ -8,7 +8,7 @@ use super::names::{NameTable, escaped_name};
 use super::page_answers::ObjectAnswers;
 use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownRowKind, HeapTree};
-use crate::answers::browse::{DominatorNode, FoundRootPath, DominatorTreeView};
+use crate::answers::browse::{DominatorNode, DominatorTreeView, FoundRootPath};
 use crate::answers::leaks::SuspectView;
 use crate::answers::{NamedRow, PathRow};
 use crate::names::fit_name;
@@ -141,7 +141,8 @@ impl ObjectAnswers<'_> {
     /// The biggest objects, and the paths to the largest of them.
     pub(super) fn add_objects(&self, budgets: &PageBudgets, names: &mut NameTable, data: &mut PageData) {
         let dominator_tree_view = &self.dominator_tree_view;
-        let tops: Vec<ObjectOrRun> = dominator_tree_view.top_objects().iter().map(|&top| ObjectOrRun::Object(top)).collect();
+        let tops: Vec<ObjectOrRun> =
+            dominator_tree_view.top_objects().iter().map(|&top| ObjectOrRun::Object(top)).collect();
         let weight = |row: ObjectOrRun| RowWeight {
             bytes: dominator_tree_view.retained_bytes(row.first_object()),
             objects: dominator_tree_view.dominated_objects(row.first_object()),
@@ -165,7 +166,11 @@ impl ObjectAnswers<'_> {
                     });
                     columns.shallow.push(Some(own.1));
                     columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
-                    by_size.push((dominator_tree_view.retained_bytes(object.first_object()), at, object.first_object()));
+                    by_size.push((
+                        dominator_tree_view.retained_bytes(object.first_object()),
+                        at,
+                        object.first_object(),
+                    ));
                 }
                 PrunedContent::HiddenRows(rows) => {
                     columns.id.push(count_of(rows, "smaller objects"));

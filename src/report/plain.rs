@@ -14,11 +14,8 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let last = table.columns.len().saturating_sub(1);
     // The first of the columns behind the last one of numbers, but never the first of the table.
     let texts = table.columns.iter().rposition(|column| is_number(column.unit)).map_or(1, |place| place + 1);
-    let mut widths: Vec<usize> = table
-        .columns
-        .iter()
-        .map(|column| if style.header { column_key(column).chars().count() } else { 1 })
-        .collect();
+    let mut widths: Vec<usize> =
+        table.columns.iter().map(|column| if style.header { column_key(column).chars().count() } else { 1 }).collect();
     for row in 0..table.row_count.min(MEASURED_ROWS) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
             widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style, place >= texts));

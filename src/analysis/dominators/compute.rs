@@ -307,7 +307,8 @@ impl SourceListBuilder<'_> {
                 }
                 let Edge { target, source } = edges[at];
                 let cell = &mut cells[target as usize];
-                if source == target || source == cell[ANCESTOR_FIELD] && has_met_tree_edge.insert(NodeId::new(target as usize))
+                if source == target
+                    || source == cell[ANCESTOR_FIELD] && has_met_tree_edge.insert(NodeId::new(target as usize))
                 {
                     continue;
                 }
@@ -337,7 +338,8 @@ fn sources_by_target(
         cell[LABEL_FIELD] = sum;
     }
     // Filled from behind, the ends become the beginnings.
-    let mut lists = SourceListBuilder { sources: vec![0; sum as usize], has_met_tree_edge: NodeSet::new(cells.len()), cells };
+    let mut lists =
+        SourceListBuilder { sources: vec![0; sum as usize], has_met_tree_edge: NodeSet::new(cells.len()), cells };
     let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
     let mut edges: Vec<Edge> = rooted_nodes(graph).iter().map(edge(0)).collect();
     lists.add_edges(&mut edges);

@@ -123,8 +123,9 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
     let key = entry.and_then(key_of).filter(|&key| heap.type_role(key).owner == CodeOwner::Application);
     let Some(row) = key.and_then(|key| analysed.rows.row_of(key)) else { return false };
     // Keys of one map: others of its kind may have equal ones.
-    let above =
-        |node: NodeId| std::iter::successors(Some(node), |&at| analysed.paths.parent(at)).skip(1).take(MAX_STEPS_TO_MAP);
+    let above = |node: NodeId| {
+        std::iter::successors(Some(node), |&at| analysed.paths.parent(at)).skip(1).take(MAX_STEPS_TO_MAP)
+    };
     let map = entry.and_then(|entry| above(entry).find(|&node| !heap.type_role(node).is_carrier));
     let mut keys = analysed.cause_analysis().members(row);
     keys.retain(|&key| map.is_some_and(|map| above(key).any(|node| node == map)));

@@ -239,7 +239,8 @@ pub const FLAT_DELTA: Figure = Figure::bytes("flat_bytes_delta", "Flat\n+-", "fl
 pub const CUM_DELTA: Figure = Figure::bytes("cum_bytes_delta", "Cum\n+-", "cum");
 const FLAT_COLUMNS: [Figure; 3] =
     change_columns(("flat_bytes_old", "Flat\nold"), ("flat_bytes_new", "Flat\nnew"), FLAT_DELTA);
-const CUM_COLUMNS: [Figure; 3] = change_columns(("cum_bytes_old", "Cum\nold"), ("cum_bytes_new", "Cum\nnew"), CUM_DELTA);
+const CUM_COLUMNS: [Figure; 3] =
+    change_columns(("cum_bytes_old", "Cum\nold"), ("cum_bytes_new", "Cum\nnew"), CUM_DELTA);
 const TOTAL_COLUMNS: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
 const ALLOCATIONS_COLUMNS: [Figure; 3] =
     change_columns(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
@@ -280,7 +281,11 @@ impl DiffBy {
         use DiffValue::{Growth, New, Old};
         use Measure::{Bytes, Count};
         let sides = |measure: Measure, figures: [Figure; 3]| {
-            [Old, New, Growth].into_iter().zip(figures).map(move |(value, figure)| DiffColumn { figure, measure, value })
+            [Old, New, Growth].into_iter().zip(figures).map(move |(value, figure)| DiffColumn {
+                figure,
+                measure,
+                value,
+            })
         };
         let (count, bytes) = match self {
             DiffBy::Objects => {

@@ -23,10 +23,10 @@ pub mod problems;
 pub(in crate::answers) mod reference_names;
 pub(in crate::answers) mod rows;
 pub(in crate::answers) mod scope;
+pub(in crate::answers) mod times_and_file_names;
 pub mod tree;
 pub mod type_treemap;
 pub mod values;
-pub(in crate::answers) mod times_and_file_names;
 
 pub use command_line::CommandLine;
 pub use dump_comparison::DiffBy;

@@ -243,8 +243,10 @@ impl TrendBuilder {
             }
             read.iter().map(|&place| figures[place]).collect()
         };
-        let mut all: Vec<(TrendRow, usize)> =
-            row_numbers.into_par_iter().map(|(name, row)| (trend.row_without_slope(name, &figures(row)), row)).collect();
+        let mut all: Vec<(TrendRow, usize)> = row_numbers
+            .into_par_iter()
+            .map(|(name, row)| (trend.row_without_slope(name, &figures(row)), row))
+            .collect();
         all.par_sort_by(|(a, _), (b, _)| {
             let growth = b.growth_bytes.cmp(&a.growth_bytes);
             a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.as_str().cmp(b.name.as_str()))

@@ -2,9 +2,9 @@
 //! kind, and by the field that holds it. docs/waste.md has the kinds and their formulas.
 
 mod collections;
-mod wasteful_objects;
 mod options;
 mod rows;
+mod wasteful_objects;
 
 use serde::Serialize;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::wasteful_objects::WastefulObject;
 use super::options::{ORDER_COLUMNS, WasteKind, WasteOptions};
+use super::wasteful_objects::WastefulObject;
 use crate::analysis::collections::CollectionTypes;
 use crate::answers::AnswerError;
 use crate::answers::figure::WASTED;

@@ -99,7 +99,11 @@ fn duplicate_strings(
                     bytes += array_bytes(array);
                 }
             }
-            found.push(WastefulObject { kind: WasteKind::DuplicateStrings, node: grouped.strings.node(at), wasted_bytes: bytes });
+            found.push(WastefulObject {
+                kind: WasteKind::DuplicateStrings,
+                node: grouped.strings.node(at),
+                wasted_bytes: bytes,
+            });
         }
         seen.drain(..).for_each(|array| {
             counted.insert(array);
@@ -258,7 +262,11 @@ fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
     let widths: Vec<Option<u64>> = graph.types().ids().map(width).collect();
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if let Some(width) = widths[type_id.index()] {
-            found.push(WastefulObject { kind: WasteKind::BoxedNumbers, node, wasted_bytes: bytes.saturating_sub(width) });
+            found.push(WastefulObject {
+                kind: WasteKind::BoxedNumbers,
+                node,
+                wasted_bytes: bytes.saturating_sub(width),
+            });
         }
     }
 }
@@ -342,7 +350,11 @@ pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>,
         let slots = bytes.saturating_sub(head_bytes) / slot_bytes;
         let nulls = slots.saturating_sub(stored(node));
         if slots >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * slots {
-            found.push(WastefulObject { kind: WasteKind::SparseArrays, node, wasted_bytes: nulls.saturating_mul(slot_bytes) });
+            found.push(WastefulObject {
+                kind: WasteKind::SparseArrays,
+                node,
+                wasted_bytes: nulls.saturating_mul(slot_bytes),
+            });
         }
     }
 }

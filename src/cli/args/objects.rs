@@ -32,7 +32,9 @@ fn text_of(word: &OsString) -> String {
 pub(crate) fn split_objects_and_file(words: &[OsString]) -> (Vec<String>, Option<PathBuf>) {
     let texts = |words: &[OsString]| words.iter().map(text_of).collect();
     match words.split_last() {
-        Some((last, ids)) if is_file_argument(last) || !ids.is_empty() && text_of(last).parse::<ObjectId>().is_err() => {
+        Some((last, ids))
+            if is_file_argument(last) || !ids.is_empty() && text_of(last).parse::<ObjectId>().is_err() =>
+        {
             (texts(ids), Some(last.into()))
         }
         _ => (texts(words), None),

@@ -24,16 +24,13 @@ impl Present for Diff {
                 _ => 0,
             };
             let is_shown = !is_of_allocations || measure != Measure::Count || value == DiffValue::Growth;
-            columns =
-                columns.add_if(
-                    is_shown,
-                    hideable_column(figure, hide_priority),
-                    move |row: &mut DiffRow<'_>| match value {
-                        DiffValue::Old => Cell::from(row.change.old.get(measure)),
-                        DiffValue::New => row.change.new.get(measure).into(),
-                        DiffValue::Growth => row.change.growth(measure).into(),
-                    },
-                );
+            columns = columns.add_if(is_shown, hideable_column(figure, hide_priority), move |row: &mut DiffRow<'_>| {
+                match value {
+                    DiffValue::Old => Cell::from(row.change.old.get(measure)),
+                    DiffValue::New => row.change.new.get(measure).into(),
+                    DiffValue::Growth => row.change.growth(measure).into(),
+                }
+            });
             // For people, as others can work it out.
             let has_percent = is_drawn && measure == Measure::Bytes && value == DiffValue::Growth;
             let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);

@@ -59,7 +59,10 @@ impl Present for RootPathsAnswer<'_> {
             let title = style.bold(&format!("Path {}", number + 1));
             let (first, loader) = path.class_start().filter(|_| !self.all_steps).unwrap_or_default();
             let references = count_of((path.length() - first) as u64, "references");
-            page.paragraph_breaking_words(format!("\n{title} ({references}), held by {}", escape_controls(&path.holders())));
+            page.paragraph_breaking_words(format!(
+                "\n{title} ({references}), held by {}",
+                escape_controls(&path.holders())
+            ));
             let mut lines: Vec<PathLine> = lines.of_path(number).collect();
             let width =
                 lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);

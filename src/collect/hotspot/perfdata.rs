@@ -33,8 +33,14 @@ const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
 /// Ticks in a second, in which times are counted.
 const TICK_FREQUENCY_COUNTER: &str = "sun.os.hrt.frequency";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
-const TEXT_COUNTERS: [&str; 6] =
-    [JAVA_VERSION_COUNTER, SPECIFICATION_VERSION_COUNTER, COMMAND_COUNTER, CAPABILITIES_COUNTER, FLAGS_COUNTER, ARGUMENTS_COUNTER];
+const TEXT_COUNTERS: [&str; 6] = [
+    JAVA_VERSION_COUNTER,
+    SPECIFICATION_VERSION_COUNTER,
+    COMMAND_COUNTER,
+    CAPABILITIES_COUNTER,
+    FLAGS_COUNTER,
+    ARGUMENTS_COUNTER,
+];
 
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {

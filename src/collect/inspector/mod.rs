@@ -4,8 +4,8 @@
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
 mod http;
+mod opened_inspector;
 mod protocol;
-mod signal;
 mod snapshot_check;
 mod websocket;
 
@@ -187,7 +187,7 @@ pub(super) fn dump(
                     if runtime == TargetRuntime::Node {
                         request.announce(plan(process, "", None, &request))?;
                     }
-                    let (inspector, closing) = signal::open(process, runtime, options.open_inspector, limit)?;
+                    let (inspector, closing) = opened_inspector::open(process, runtime, options.open_inspector, limit)?;
                     opened = Some(closing);
                     inspector
                 }
@@ -228,8 +228,9 @@ pub(super) fn dump(
     let watch = ProcessWatch::new(watched, options.timeout, observer);
     let dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
     let (snapshot_check, surrogate_joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
-    let dumped = SnapshotTransfer { socket, watch, dump_writer, snapshot_check, surrogate_joiner, is_profiler_enabled: false }
-        .run(collected)?;
+    let dumped =
+        SnapshotTransfer { socket, watch, dump_writer, snapshot_check, surrogate_joiner, is_profiler_enabled: false }
+            .run(collected)?;
     if let Some(opened) = opened {
         opened.close();
     }

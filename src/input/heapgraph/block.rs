@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use super::problem_codes::*;
 use super::record::{NonObjectLine, ObjectLine, TypeKey};
 use crate::graph::ClearableKind;
-use crate::input::blocks::{ParsedBlockContent, BlockPlace};
+use crate::input::blocks::{BlockPlace, ParsedBlockContent};
 use crate::input::diagnostics::excerpt;
 use crate::input::json_lines::{
     Field, JsonFields, LineCodes, MalformedLine, RawValue, array_elements, ids, parse_lines, unescaped,

@@ -14,7 +14,9 @@ mod tree_text;
 use rustc_hash::FxHashMap;
 
 use super::json_lines::{JsonFields, RawValue};
-use super::stack_profile::{StackAmount, StackHeap, UNKNOWN_FILE, UNKNOWN_MODULE, check_label, no_measure_error, read_whole};
+use super::stack_profile::{
+    StackAmount, StackHeap, UNKNOWN_FILE, UNKNOWN_MODULE, check_label, no_measure_error, read_whole,
+};
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
     Reader, Reading, Runtime, Source,

@@ -115,7 +115,10 @@ impl<'a> Assembler<'a> {
     pub(super) fn archived_mirror_rule(&self, sizes: &SizeModel) -> Option<ArchivedMirrors> {
         let array = self.classes.class_named("[Ljava.lang.Object;", self.texts())?;
         let arrays = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
-        Some(ArchivedMirrors { array_type, least_bytes: sizes.class_instance_bytes(self.java_lang_class?, self.classes) })
+        Some(ArchivedMirrors {
+            array_type,
+            least_bytes: sizes.class_instance_bytes(self.java_lang_class?, self.classes),
+        })
     }
 
     /// Bytes of each instance of a type; of an array of primitives what an element takes, of one of objects 0.

@@ -125,7 +125,10 @@ impl<'r> Assembler<'r> {
                 if class_first {
                     reading.info.records.push(("class_words".into(), findings.dropped_first_references));
                 }
-                records.report_total_differences(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
+                records.report_total_differences(
+                    findings.duplicate_objects.count + findings.conflicting_objects.count,
+                    reading,
+                );
             });
         ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) }
     }

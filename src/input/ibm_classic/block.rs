@@ -10,7 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::problem_codes::*;
 use super::record::{self, Breakdown, RecordWord, TrailerTotals};
-use crate::input::blocks::{ParsedBlockContent, BlockPlace};
+use crate::input::blocks::{BlockPlace, ParsedBlockContent};
 use crate::input::java_types::is_array;
 use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;

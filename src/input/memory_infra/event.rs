@@ -58,7 +58,11 @@ impl Event {
     }
 
     /// Reads an event from which these arrays were cut out.
-    fn read_with_arrays(json: &[u8], names: &mut NameTable, arrays: ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
+    fn read_with_arrays(
+        json: &[u8],
+        names: &mut NameTable,
+        arrays: ExtractedArrays,
+    ) -> (Self, Result<(), serde_json::Error>) {
         let mut reader = EventReader::new(names, arrays);
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let read = EventPartSeed(EventPart::Event, &mut reader).deserialize(&mut deserializer);
@@ -160,7 +164,12 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes the value of a member.
-    fn read_member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn read_member<'de, A: MapAccess<'de>>(
+        &mut self,
+        place: EventPart,
+        key: &str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
         let part = match (place, key) {
             (EventPart::Event, "args") => EventPart::Args,
             (EventPart::Args, "stackFrames") => EventPart::StackFrames,
@@ -216,7 +225,12 @@ impl<'n> EventReader<'n> {
     }
 
     /// Takes a member that is a text or a number; passes over any that is not known.
-    fn read_scalar_member<'de, A: MapAccess<'de>>(&mut self, place: EventPart, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn read_scalar_member<'de, A: MapAccess<'de>>(
+        &mut self,
+        place: EventPart,
+        key: &str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
         let (event, names) = (&mut self.event, &mut *self.names);
         let mut next = || map.next_value::<Scalar<'_>>();
         let owned = |value: Scalar<'_>| value.text().map(|text| text.into_owned());

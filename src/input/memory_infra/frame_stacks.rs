@@ -155,10 +155,12 @@ impl HeapBeingRead<'_> {
             }
             let type_name = match entry.type_id() {
                 None => None,
-                Some(id) => match *types.entry(id).or_insert_with(|| type_name_of_id(maker, self.process, id, self.event)) {
-                    None => continue,
-                    known => known,
-                },
+                Some(id) => {
+                    match *types.entry(id).or_insert_with(|| type_name_of_id(maker, self.process, id, self.event)) {
+                        None => continue,
+                        known => known,
+                    }
+                }
             };
             maker.builder.add_entry(AllocationEntry::new(frame, type_name, bytes, entry.allocations()));
         }

@@ -44,7 +44,14 @@ pub(super) struct DataBlock {
 
 impl<'s> Page<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page { source, buffer: vec![0; 1 << 16], offset_in_buffer: 0, filled_bytes: 0, bytes_before: 0, tail: Vec::new() }
+        Page {
+            source,
+            buffer: vec![0; 1 << 16],
+            offset_in_buffer: 0,
+            filled_bytes: 0,
+            bytes_before: 0,
+            tail: Vec::new(),
+        }
     }
 
     /// The next byte; `None` at the end.

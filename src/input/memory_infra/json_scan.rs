@@ -26,7 +26,10 @@ impl ValueEndScanner {
                 Some(block) if self.depth > 0 && !self.is_after_backslash => {
                     // Backslashes are rare, and a quote behind one is none.
                     let plain = !block.iter().fold(false, |found, &byte| found | (byte == b'\\'));
-                    (BLOCK_BYTES, if plain { self.find_end_in_plain_block(block) } else { self.find_end_bytewise(block) })
+                    (
+                        BLOCK_BYTES,
+                        if plain { self.find_end_in_plain_block(block) } else { self.find_end_bytewise(block) },
+                    )
                 }
                 _ => {
                     // Most values begin with a bracket, and can be passed in blocks from there on.

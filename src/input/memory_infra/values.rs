@@ -29,7 +29,9 @@ impl<'de> Scalar<'de> {
 
     /// A decimal number; a text as its digits.
     pub(super) fn number(self) -> Option<u64> {
-        self.number_or_parsed(|text| text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64)))
+        self.number_or_parsed(|text| {
+            text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64))
+        })
     }
 
     /// A hexadecimal number without `0x`, or with it; a JSON number as it is.

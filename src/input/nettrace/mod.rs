@@ -22,10 +22,10 @@ mod fields;
 mod metadata;
 mod payload;
 mod problem_codes;
+mod recording;
 mod rundown;
 mod snapshot_store;
 mod snapshots;
-mod recording;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(super) mod trace_follower;
 mod types;

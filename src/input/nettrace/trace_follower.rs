@@ -117,7 +117,11 @@ impl TraceFollower {
         }
         let head = &self.pending[..self.pending.len().min(MAX_BLOCK_HEAD_BYTES)];
         let Ok((rest, (_, name))) = object_type(head) else {
-            return if head.len() < MAX_BLOCK_HEAD_BYTES { PieceProgress::NeedsMore } else { self.skip_to_next_object() };
+            return if head.len() < MAX_BLOCK_HEAD_BYTES {
+                PieceProgress::NeedsMore
+            } else {
+                self.skip_to_next_object()
+            };
         };
         let used = head.len() - rest.len();
         if name == b"Trace" {

@@ -36,7 +36,14 @@ impl Stream {
     pub(super) fn new(source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
         let mut share = budget.for_buffer();
         share.hold(WINDOW_BYTES as u64)?;
-        Ok(Stream { source, window: vec![0; WINDOW_BYTES], window_offset: 0, filled_bytes: 0, offset: 0, _share: share })
+        Ok(Stream {
+            source,
+            window: vec![0; WINDOW_BYTES],
+            window_offset: 0,
+            filled_bytes: 0,
+            offset: 0,
+            _share: share,
+        })
     }
 
     /// Bytes that were taken so far.
@@ -55,8 +62,10 @@ impl Stream {
             self.offset += self.window_offset as u64;
             self.filled_bytes -= self.window_offset;
             self.window_offset = 0;
-            self.filled_bytes +=
-                self.source.fill(&mut self.window[self.filled_bytes..]).map_err(|error| StopReason::ReadError(error.into()))?;
+            self.filled_bytes += self
+                .source
+                .fill(&mut self.window[self.filled_bytes..])
+                .map_err(|error| StopReason::ReadError(error.into()))?;
         }
         match self.window[self.window_offset..self.filled_bytes].first_chunk::<N>() {
             Some(&bytes) => {

@@ -171,7 +171,13 @@ impl SampleMeasure {
         if profile.period > 1 {
             description += &format!("; estimated, one of {} bytes was sampled", profile.period);
         }
-        Ok(SampleMeasure { name: short(bytes_place).to_string(), bytes_place, objects_place, description, value_count: value_count.len() })
+        Ok(SampleMeasure {
+            name: short(bytes_place).to_string(),
+            bytes_place,
+            objects_place,
+            description,
+            value_count: value_count.len(),
+        })
     }
 }
 
@@ -258,7 +264,8 @@ impl<'a> HeapMaker<'a> {
             };
             let first_dropped = first_dropped.filter(|&first| node > 0 || first > 0);
             let kept = first_dropped.map_or(frames, |first| &frames[..first]);
-            let (builder, made, merges_repeats) = (&mut self.builder, &mut self.requested_node_count, self.merges_repeats);
+            let (builder, made, merges_repeats) =
+                (&mut self.builder, &mut self.requested_node_count, self.merges_repeats);
             let before = *made;
             node = *self.nodes.entry((node, id)).or_insert_with(|| {
                 *made += kept.len().max(1) as u64;

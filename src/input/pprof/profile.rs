@@ -83,7 +83,9 @@ impl<'a> Profile<'a> {
             let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
             let mut read = Ok(());
             match (number, value) {
-                (1, _) => read = numbers_of_fields(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit))),
+                (1, _) => {
+                    read = numbers_of_fields(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit)))
+                }
                 (2, _) => profile.samples += 1,
                 (3, _) => read = numbers_of_fields(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
                 (4, _) => profile.locations.push((offset - part.len(), part)),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::problem_codes::*;
 use crate::graph::RootKind;
 use crate::input::Diagnostics;
-use crate::input::blocks::{ParsedBlockContent, BlockPlace};
+use crate::input::blocks::{BlockPlace, ParsedBlockContent};
 use crate::input::json_lines::{JsonFields, LineCodes, MalformedLine, RawValue, ids, parse_lines};
 use crate::input::sink::RecordSink;
 use crate::input::text::decimal_field;

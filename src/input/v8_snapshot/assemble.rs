@@ -2,7 +2,7 @@
 
 use super::bits::BitSet;
 use super::block::DANGLING_TARGET;
-use super::classes::{NodeClasses, classify, class_name_of_kind};
+use super::classes::{NodeClasses, class_name_of_kind, classify};
 use super::edge_rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes_to_owners, owned_parts};
 use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};

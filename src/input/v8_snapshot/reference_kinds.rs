@@ -77,7 +77,8 @@ impl ReferenceKinds for V8ReferenceKinds {
 
     fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
         let ordinal = self.reread.ordinal(node)?;
-        let by_place = self.reread.source_place(ordinal).and_then(|place| self.script_names.get(&place.script).copied());
+        let by_place =
+            self.reread.source_place(ordinal).and_then(|place| self.script_names.get(&place.script).copied());
         let of_function = || match self.reread.snapshot.kind(ordinal) {
             NodeKind::Closure => script_name_of_function(&self.reread, ordinal),
             _ => None,

@@ -107,7 +107,9 @@ impl RereadSnapshot {
             let text = text();
             match WeakMapPairName::parse(&text) {
                 Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table_id)),
-                None => self.entry_name(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::MapEntry),
+                None => {
+                    self.entry_name(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::MapEntry)
+                }
             }
         }
     }

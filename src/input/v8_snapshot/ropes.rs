@@ -301,7 +301,8 @@ pub(super) fn visit_whole_text(snapshot: &Snapshot, node: u32, take: &mut dyn Fn
 
 /// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
 pub(super) fn unit_count(snapshot: &Snapshot, node: u32) -> Option<u64> {
-    stated_length(snapshot, node).or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
+    stated_length(snapshot, node)
+        .or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
 }
 
 /// The stated length of a text that V8 cut.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::problem_codes::*;
 use super::record::{self, RootLine};
-use crate::input::blocks::{ParsedBlockContent, BlockPlace};
+use crate::input::blocks::{BlockPlace, ParsedBlockContent};
 use crate::input::options::SizeRadix;
 use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;

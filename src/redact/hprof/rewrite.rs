@@ -276,17 +276,19 @@ impl RecordVisitor for ValueRemover<'_> {
                 }
                 _ => 0,
             },
-            record::TRACE => match TraceRecord::parse(body, id_bytes).filter(|trace| trace.fills_body(body, id_bytes)) {
-                Some(trace) => {
-                    for (frame, id) in trace.frames.iter().zip(body[12..].chunks_mut(id_bytes)) {
-                        if !self.facts.frame_ids.contains(frame) {
-                            id.fill(0);
+            record::TRACE => {
+                match TraceRecord::parse(body, id_bytes).filter(|trace| trace.fills_body(body, id_bytes)) {
+                    Some(trace) => {
+                        for (frame, id) in trace.frames.iter().zip(body[12..].chunks_mut(id_bytes)) {
+                            if !self.facts.frame_ids.contains(frame) {
+                                id.fill(0);
+                            }
                         }
+                        body.len()
                     }
-                    body.len()
+                    None => 0,
                 }
-                None => 0,
-            },
+            }
             _ => 0,
         };
         body[used..].fill(0);

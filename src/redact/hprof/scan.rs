@@ -230,7 +230,8 @@ impl RecordVisitor for FactScan<'_> {
             }
             record::FRAME if body.len() == 8 + 4 * id_bytes => self.frames.extend(FrameRecord::parse(body, id_bytes)),
             record::TRACE => {
-                if let Some(trace) = TraceRecord::parse(body, id_bytes).filter(|trace| trace.fills_body(body, id_bytes)) {
+                if let Some(trace) = TraceRecord::parse(body, id_bytes).filter(|trace| trace.fills_body(body, id_bytes))
+                {
                     self.frames_of_traces.extend(trace.frames);
                 }
             }

@@ -280,8 +280,10 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         let (left, length) = (self.remaining_file_bytes(), u64::from(head.length));
         let wraps = head.tag == record::HEAP_DUMP
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
-        let is_unmeasured =
-            length == 0 && self.ensure_available(1)? && !self.is_at_record()? && sub::is_known(self.bytes[self.passed_end]);
+        let is_unmeasured = length == 0
+            && self.ensure_available(1)?
+            && !self.is_at_record()?
+            && sub::is_known(self.bytes[self.passed_end]);
         let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
         let bounds = (!wraps && !is_unmeasured).then_some(length);
         let has_more = self.walk_entries(bounds, may_wrap)?;

@@ -51,7 +51,8 @@ pub(super) fn decide_snapshot_text(place: &JsonPosition, text: &str) -> TextDeci
         true => TOP_LEVEL_KEYS.contains(&text),
         false => {
             let is_word = || HEADER_WORDS.split_ascii_whitespace().any(|word| word == text);
-            place.top_level_key() == TOP_LEVEL_KEYS[0] && (NODE_KINDS.contains(&text) || EDGE_KINDS.contains(&text) || is_word())
+            place.top_level_key() == TOP_LEVEL_KEYS[0]
+                && (NODE_KINDS.contains(&text) || EDGE_KINDS.contains(&text) || is_word())
         }
     };
     if is_known { TextDecision::Keep } else { TextDecision::Replace }

@@ -31,7 +31,12 @@ impl SnapshotPieces {
         let budget = MemoryBudget::default();
         let mut scanner = Scanner::new(file.open()?, false, &budget);
         scanner.layout = layout.cloned();
-        Ok(SnapshotPieces { scanner, buffer: BlockBuffer::new(budget.for_buffer()), block: Block::default(), piece_bytes: 0 })
+        Ok(SnapshotPieces {
+            scanner,
+            buffer: BlockBuffer::new(budget.for_buffer()),
+            block: Block::default(),
+            piece_bytes: 0,
+        })
     }
 
     fn next(&mut self) -> Result<Option<(PieceContext, usize)>, ReadError> {
@@ -82,7 +87,8 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
     layout: &Arc<SnapshotHeader>,
     mut see: impl FnMut(SnapshotPart<'_>) -> Result<(), E>,
 ) -> Result<LostBytes, E> {
-    let mut raw = RawReader { source: file.open()?, bytes: vec![0; WINDOW_BYTES], passed_end: 0, filled_end: 0, offset: 0 };
+    let mut raw =
+        RawReader { source: file.open()?, bytes: vec![0; WINDOW_BYTES], passed_end: 0, filled_end: 0, offset: 0 };
     let mut pieces = SnapshotPieces::open(file, Some(layout))?;
     let (mut lexer, mut is_over, mut is_string) = (JsonRedactor::new(decide_snapshot_text, false), false, false);
     loop {

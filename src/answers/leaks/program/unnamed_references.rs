@@ -134,7 +134,11 @@ pub(super) fn start_objects(
             starts.push(StartObject { node, cost, label: symbols.number("class") });
         }
         let threads = graph.threads().iter().filter_map(|thread| thread.node);
-        starts.extend(threads.map(|node| StartObject { node, cost: LOCAL_OR_THREAD_COST, label: symbols.number("thread") }));
+        starts.extend(threads.map(|node| StartObject {
+            node,
+            cost: LOCAL_OR_THREAD_COST,
+            label: symbols.number("thread"),
+        }));
         starts.retain(|start| reachable.contains(start.node));
     }
     starts

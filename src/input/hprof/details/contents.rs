@@ -163,7 +163,11 @@ impl<'g> ContentPlan<'g> {
             let part = place("offset", FieldKind::Int).zip(place("count", FieldKind::Int));
             classes.insert(
                 id,
-                ClassPlan { coder_offset: place("coder", FieldKind::Byte), offset_and_count_offsets: part, fields: Vec::new() },
+                ClassPlan {
+                    coder_offset: place("coder", FieldKind::Byte),
+                    offset_and_count_offsets: part,
+                    fields: Vec::new(),
+                },
             );
         }
         for (place, &(type_id, field)) in wanted.fields.iter().enumerate() {

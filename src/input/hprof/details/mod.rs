@@ -23,7 +23,7 @@ use finder::{ObjectPlaces, RecordFinder};
 use many_fields::{fields_between, values_of_fields};
 use shown_values::{TextSource, shown_values, text_sources, visit_whole_text};
 use texts_of_strings::visit_texts;
-use values::{parsed_array, array_values, instance_values, primitive_value, reference_value};
+use values::{array_values, instance_values, parsed_array, primitive_value, reference_value};
 
 /// More than any record has.
 const NO_BYTE_LIMIT: usize = usize::MAX >> 1;
@@ -83,7 +83,12 @@ impl HprofDetails {
 
     /// Names of the references that an object has by itself, in the order of the graph; of an array `most` and one more
     /// at most.
-    fn own_reference_names(&self, graph: &HeapGraph, from: NodeId, most: usize) -> Result<Vec<ReferenceName>, ReadError> {
+    fn own_reference_names(
+        &self,
+        graph: &HeapGraph,
+        from: NodeId,
+        most: usize,
+    ) -> Result<Vec<ReferenceName>, ReadError> {
         let id = graph.original_id(from);
         if let Some(dump) = self.finder.class_dump(id)? {
             return Ok(self.class_reference_names(graph, from, &dump));

@@ -210,7 +210,8 @@ pub fn visit_whole_text(
             (graph.original_id(array), true, (is_wide, start as u64, count.map(|count| count as u64)));
     }
     let head = finder.find(id, 0)?;
-    let Some((kind, length, _)) = head.as_ref().and_then(|head| super::values::parsed_array(head, finder.places.id_bytes))
+    let Some((kind, length, _)) =
+        head.as_ref().and_then(|head| super::values::parsed_array(head, finder.places.id_bytes))
     else {
         return Ok(None);
     };

@@ -165,7 +165,9 @@ impl Classes {
 
     /// The class of this name (in source form), the first of several.
     pub fn class_named(&self, name: &str, texts: &TextRecords) -> Option<&ClassDump> {
-        self.class_dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| equals_in_source_form(raw, name)))
+        self.class_dumps
+            .iter()
+            .find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| equals_in_source_form(raw, name)))
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.

@@ -110,8 +110,9 @@ impl ArrayFit {
             match distance.checked_sub(bytes) {
                 None => self.exceeding_counts[at] += 1,
                 Some(slack_counts) => {
-                    let class =
-                        (0..SLACK_CLASS_COUNT - 1).position(|class| slack_counts < 8 << class).unwrap_or(SLACK_CLASS_COUNT - 1);
+                    let class = (0..SLACK_CLASS_COUNT - 1)
+                        .position(|class| slack_counts < 8 << class)
+                        .unwrap_or(SLACK_CLASS_COUNT - 1);
                     self.slack_counts[at][class] += 1;
                 }
             }

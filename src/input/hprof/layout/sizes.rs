@@ -134,7 +134,10 @@ impl SizeModel {
             }
             SizeRule::Mat => {
                 let number = classes.by_id.get(&class);
-                number.and_then(|&number| self.mat_instance_bytes.get(number as usize)).copied().unwrap_or(self.header_bytes)
+                number
+                    .and_then(|&number| self.mat_instance_bytes.get(number as usize))
+                    .copied()
+                    .unwrap_or(self.header_bytes)
             }
         };
         bytes.next_multiple_of(self.alignment_bytes)
