@@ -856,10 +856,11 @@ fn a_call_is_cancelled_and_tells_its_progress() {
     assert_eq!(answered, [ping, ping + 1], "neither cancelled call is answered");
     // An id that was cancelled may be used again; one that waits may not, and is not cancelled by that.
     client.id = first - 1;
-    assert_eq!(client.begin("tools/call", call("leaks", SHOP)), first);
+    assert_eq!(client.begin("tools/call", call("leaks", &large)), first);
     client.id = first - 1;
     client.begin("tools/call", call("leaks", SHOP));
-    let mut answers = [client.message(), client.message()];
+    let mut answers: Vec<_> =
+        std::iter::repeat_with(|| client.message()).filter(|message| message["id"].is_u64()).take(2).collect();
     answers.sort_by_key(|answer| answer["error"].is_object());
     assert!(answers.iter().all(|answer| answer["id"] == first), "{answers:?}");
     assert_eq!((&answers[0]["result"]["isError"], &answers[1]["error"]["code"]), (&json!(false), &json!(-32600)));
