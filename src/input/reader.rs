@@ -141,7 +141,7 @@ pub struct Reading {
     /// Problems that were met.
     pub diagnostics: Diagnostics,
     /// The reader of single objects of the dump (from [`Source::reread`]), where the format says more of them than the
-    /// graph has. Filled while reading, or by [`ParsedObjects::then`].
+    /// graph has. Filled while reading, or by [`ParsedObjects::with_finish`].
     pub details: Option<Box<dyn ObjectDetails>>,
     /// `None` once it was asked.
     ending: Option<SourceEnding>,
