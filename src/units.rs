@@ -105,6 +105,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes.round() as u64) } else { Err(wrong()) }
 }
 
+/// A hundred years: what is longer may not be added to a moment of the system's clock.
+const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// Reads a time as users type it: `500ms`, `30s`, `5m` or `5min`, `24h`. Error: in words, when it is none.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("\"{text}\" is not a time; write it as 500ms, 30s, 5m or 24h");
@@ -118,7 +121,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= MAX_DURATION).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -130,7 +133,7 @@ mod tests {
         let times =
             ["500ms", "30s", "1.5m", "5min", "24h"].map(|text| parse_duration(text).expect("a time").as_millis());
         assert_eq!(times, [500, 30_000, 90_000, 300_000, 86_400_000]);
-        for wrong in ["", "5", "s", "-1s", "1w", "1e99s", "..s", "99999999999999999999999s"] {
+        for wrong in ["", "5", "s", "-1s", "1w", "1e99s", "..s", "3000000000000000h", "99999999999999999999999s"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }

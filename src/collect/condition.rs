@@ -104,8 +104,10 @@ impl FromStr for Term {
             }
             (Measure::Memory | Measure::Heap, None) => (parse_size(limit)? as f64, false),
             (Measure::Growth, None) => {
-                let (size, time) = limit.split_once('/').ok_or_else(wrong)?;
-                (parse_size(size)? as f64 / parse_duration(&format!("1{}", time.trim()))?.as_secs_f64(), false)
+                let (size, unit) = limit.split_once('/').ok_or_else(wrong)?;
+                let unit = Some(unit.trim()).filter(|unit| unit.starts_with(|c: char| c.is_ascii_alphabetic()));
+                let time = parse_duration(&format!("1{}", unit.ok_or_else(wrong)?))?;
+                (parse_size(size)? as f64 / time.as_secs_f64(), false)
             }
             _ => return Err(wrong()),
         };
@@ -302,6 +304,7 @@ mod tests {
             "heap > 75%",
             "growth > 5MiB",
             "growth > 5%",
+            "growth > 10MiB/5min",
             "gc-time > 5s",
             "gc-time > 20% for 1s",
             "growth > 1MiB/min for 25h",

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File};
+use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 use super::run::collect_from;
 use super::{CollectOptions, CollectSupervisor, Collected};
-use crate::files::{disk_bytes, free_bytes};
+use crate::files::free_bytes;
 use crate::units::{count_of, format_bytes};
 
 /// A tenth of a disk is left free, unless the user says otherwise.
@@ -211,4 +212,9 @@ fn remove_oldest(dumps: &mut VecDeque<PathBuf>, kept: Option<usize>) {
         // It may be gone already.
         let _ = dumps.pop_front().map(std::fs::remove_file);
     }
+}
+
+/// All bytes of the file system of an open folder.
+fn disk_bytes(place: impl AsFd) -> Option<u64> {
+    rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_blocks.saturating_mul(facts.f_frsize))
 }

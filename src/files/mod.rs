@@ -29,7 +29,7 @@ pub use output::{CompleteOutput, LazyOutput, Output, free_temporary_bytes, namel
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use output::{RawOutput, nameless_file_in};
 #[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) use system::{disk_bytes, free_bytes};
+pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use target::folder_of;

@@ -93,11 +93,6 @@ pub(crate) fn free_bytes(place: impl AsFd) -> Option<u64> {
     rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
-/// All bytes of the file system of an open file or folder.
-pub(crate) fn disk_bytes(place: impl AsFd) -> Option<u64> {
-    rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_blocks.saturating_mul(facts.f_frsize))
-}
-
 pub(super) fn free_bytes_in(folder: &Path) -> Option<u64> {
     File::open(folder).ok().and_then(free_bytes)
 }

@@ -7,13 +7,14 @@ use chrono::{DateTime, NaiveDateTime};
 
 use super::blocks::{BlockCut, BlockPlace, ParsedBlockContent, parse_blocks};
 use super::{
-    FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind, ReadExtent,
-    Reading, SnapshotChoice, SnapshotInfo, Source, text,
+    Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind,
+    ReadExtent, Reader, Reading, SnapshotChoice, SnapshotInfo, Source, text,
 };
 use crate::allocations::{Histograms, NameId, TypeTotal};
 
-/// A form of tables.
+/// A form of tables: the reader of a format.
 pub(super) struct TableForm {
+    pub(super) format: Format,
     /// The words above the columns.
     pub(super) heading: &'static [&'static [&'static str]],
     /// Reads a row.
@@ -55,35 +56,41 @@ impl ParsedBlockContent for Lines {
     }
 }
 
-/// One of the headings stands in the first lines.
-pub(super) fn detect(form: &TableForm, start: &[u8]) -> FormatMatch {
-    let start = String::from_utf8_lossy(start);
-    match start.lines().any(|line| words_before_heading(form, line).is_some()) {
-        true => FormatMatch::Yes,
-        false => FormatMatch::No,
+impl Reader for TableForm {
+    fn format(&self) -> Format {
+        self.format
     }
-}
 
-/// Reads all tables, and chooses one as the options say.
-pub(super) fn read(form: &TableForm, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-    let (extent, histograms) = parse(form, source, reading)?;
-    let content = match histograms.all.is_empty() {
-        true => ParsedContent::NoHeap("no table of types is in the text".into()),
-        false => ParsedContent::Histograms(histograms),
-    };
-    Ok(ParsedDump { extent, content })
-}
+    /// One of the headings stands in the first lines.
+    fn detect(&self, start: &[u8]) -> FormatMatch {
+        let start = String::from_utf8_lossy(start);
+        match start.lines().any(|line| words_before_heading(self, line).is_some()) {
+            true => FormatMatch::Yes,
+            false => FormatMatch::No,
+        }
+    }
 
-/// The same, of the chosen table alone.
-pub(super) fn count_types(form: &TableForm, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-    let (extent, histograms) = parse(form, source, reading)?;
-    let mut types: Vec<(String, u64, u64)> = histograms
-        .types(histograms.chosen)
-        .map(|(name, objects, bytes)| (name.to_string(), objects, bytes))
-        .filter(|(_, objects, _)| *objects > 0)
-        .collect();
-    types.sort_unstable();
-    Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: Vec::new() })
+    /// Reads all tables, and chooses one as the options say.
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let (extent, histograms) = parse(self, source, reading)?;
+        let content = match histograms.all.is_empty() {
+            true => ParsedContent::NoHeap("no table of types is in the text".into()),
+            false => ParsedContent::Histograms(histograms),
+        };
+        Ok(ParsedDump { extent, content })
+    }
+
+    /// The same, of the chosen table alone.
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        let (extent, histograms) = parse(self, source, reading)?;
+        let mut types: Vec<(String, u64, u64)> = histograms
+            .types(histograms.chosen)
+            .map(|(name, objects, bytes)| (name.to_string(), objects, bytes))
+            .filter(|(_, objects, _)| *objects > 0)
+            .collect();
+        types.sort_unstable();
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: Vec::new() })
+    }
 }
 
 fn parse(form: &TableForm, source: Source, reading: &mut Reading) -> Result<(ReadExtent, Histograms), ReadError> {

@@ -745,7 +745,8 @@ fn a_leak_is_measured(name: &'static str) {
     let mut target = runtime.start_command(command);
     let folder = target.folder.path().join("watched");
     let (pid, path) = (target.pid.to_string(), folder.display().to_string());
-    let series = ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q"];
+    let series =
+        ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q", "--min-free", "0"];
     finish(heapdump(&series)).expect_code(0);
     let trend = finish(heapdump(&["trend", &path, "-q", "-f", "json", "--type", "=Leak$Session", "--until", "200MiB"]));
     let trend = trend.expect_code(0).json();
@@ -754,7 +755,8 @@ fn a_leak_is_measured(name: &'static str) {
     assert!(is_near(&row["objects_per_hour"], objects), "{name}: {row}");
     assert!(is_near(&row["bytes_per_hour"], objects * 16.0), "{name}: {row}");
     let condition = "memory > 99% or heap > 190MiB or heap > 1MiB";
-    let ran = finish(heapdump(&["collect", &pid, "--when", condition, "-o", &path, "-f", "jsonl"])).expect_code(0);
+    let ran = finish(heapdump(&["collect", &pid, "--when", condition, "-o", &path, "-f", "jsonl", "--min-free", "0"]))
+        .expect_code(0);
     assert!(ran.stderr.contains(": heap > 1MiB"), "{name}: {}", ran.stderr);
     assert_eq!(ran.json()["format"], "hprof");
     assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());

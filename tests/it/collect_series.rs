@@ -45,6 +45,11 @@ fn collect(peer: &UnixPeer, more: &[&str]) -> Ran {
     finish(command(peer, &Process::idle().pid(), more))
 }
 
+/// A series, however full the disk of the tests is.
+fn series(peer: &UnixPeer, more: &[&str]) -> Ran {
+    collect(peer, &[&["--histogram", "--min-free", "0"], more].concat())
+}
+
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -96,7 +101,7 @@ fn a_series_is_a_folder_that_trend_reads() {
     let watched = folder.path().join("new/watched").display().to_string();
     let began = Instant::now();
     // What may stay of dumps is nothing to histograms.
-    let ran = collect(&peer, &["--histogram", "--every", "1s", "--times", "3", "--keep", "1", "-o", &watched]);
+    let ran = series(&peer, &["--every", "1s", "--times", "3", "--keep", "1", "-o", &watched]);
     let ran = ran.expect_code(0);
     assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
     assert_eq!(ran.stderr.matches("all its threads stop").count(), 1, "{}", ran.stderr);
@@ -109,9 +114,9 @@ fn a_series_is_a_folder_that_trend_reads() {
     let slope = trend["types"][0]["objects_per_hour"].as_f64().expect("a slope");
     assert!((300_000.0..400_000.0).contains(&slope), "{slope} sessions an hour");
     // On standard output it is a log.
-    let log = collect(&peer, &["--histogram", "--every", "1s", "--for", "1s", "-o", "-"]).expect_code(0).stdout;
+    let log = series(&peer, &["--every", "1s", "--for", "1s", "-o", "-"]).expect_code(0).stdout;
     assert_eq!(log.matches("Total ").count(), 2, "{log}");
-    let rows = collect(&peer, &["--histogram", "--every", "1s", "--times", "1", "-o", &watched, "-f", "jsonl"]);
+    let rows = series(&peer, &["--every", "1s", "--times", "1", "-o", &watched, "-f", "jsonl"]);
     let row = rows.expect_code(0).json();
     assert_eq!((&row["format"], &row["refusal"]), (&"jvm-histogram".into(), &serde_json::Value::Null));
 }
@@ -129,7 +134,7 @@ fn a_series_ends_with_its_process_at_the_disk_and_by_a_signal() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let series = ["--histogram", "--every", "1h", "-o", &path];
+    let series = ["--histogram", "--every", "1h", "-o", &path, "--min-free", "0"];
     let mut child =
         command(&peer, &idle.pid(), &series).stderr(std::process::Stdio::null()).spawn().expect("it starts");
     first_file();
@@ -159,14 +164,14 @@ fn a_condition_calls_for_it_when_it_holds() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().display().to_string();
     let began = Instant::now();
-    let held = collect(&peer, &["--histogram", "--when", "memory > 99% or memory > 1KiB for 2s", "-o", &path]);
+    let held = series(&peer, &["--when", "memory > 99% or memory > 1KiB for 2s", "-o", &path]);
     let (held, took) = (held.expect_code(0), began.elapsed());
     assert!(held.stderr.contains(": memory > 1KiB for 2s"), "{}", held.stderr);
     assert!((2.0..5.0).contains(&took.as_secs_f64()), "{took:?}");
     assert_eq!(names_in(folder.path()).len(), 1);
-    let never = collect(&peer, &["--histogram", "--when", "memory > 99%", "--for", "1s", "-o", &path]).expect_code(1);
+    let never = series(&peer, &["--when", "memory > 99%", "--for", "1s", "-o", &path]).expect_code(1);
     assert!(never.stderr.contains("0 files taken"), "{}", never.stderr);
-    let unknown = collect(&peer, &["--histogram", "--when", "heap > 1KiB", "-o", &path]).expect_code(2);
+    let unknown = series(&peer, &["--when", "heap > 1KiB", "-o", &path]).expect_code(2);
     assert!(unknown.stderr.contains("does not publish") && unknown.stderr.contains("[usage]"), "{}", unknown.stderr);
 }
 

@@ -12,13 +12,13 @@
 
 mod problem_codes;
 
-use super::histogram_text::{self, Line, TableForm};
+use super::histogram_text::{Line, TableForm};
 use super::java_types::source_form;
-use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::{Format, Runtime};
 
-pub(super) struct JvmHistogram;
-
-static FORM: TableForm = TableForm {
+/// The reader.
+pub(super) static JVM_HISTOGRAM: TableForm = TableForm {
+    format: Format::text("jvm-histogram", "Java class histogram (jcmd GC.class_histogram, jmap -histo)", Runtime::Java),
     heading: &[
         &["num", "#instances", "#bytes", "class", "name"],
         &["num", "object", "count", "total", "size", "class", "name"],
@@ -27,24 +27,6 @@ static FORM: TableForm = TableForm {
     name: source_form,
     codes: &problem_codes::CODES,
 };
-
-impl Reader for JvmHistogram {
-    fn format(&self) -> Format {
-        Format::text("jvm-histogram", "Java class histogram (jcmd GC.class_histogram, jmap -histo)", Runtime::Java)
-    }
-
-    fn detect(&self, start: &[u8]) -> FormatMatch {
-        histogram_text::detect(&FORM, start)
-    }
-
-    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        histogram_text::read(&FORM, source, reading)
-    }
-
-    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        histogram_text::count_types(&FORM, source, reading)
-    }
-}
 
 fn row(line: &str) -> Line<'_> {
     let mut rest = line;

@@ -13,35 +13,17 @@
 mod problem_codes;
 
 use super::dotnet::clean_type_name;
-use super::histogram_text::{self, Line, TableForm};
-use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
+use super::histogram_text::{Line, TableForm};
+use super::{Format, Runtime};
 
-pub(super) struct SosDumpheap;
-
-static FORM: TableForm = TableForm {
+/// The reader.
+pub(super) static SOS_DUMPHEAP: TableForm = TableForm {
+    format: Format::text("sos-dumpheap", ".NET heap statistics (dumpheap -stat of SOS)", Runtime::DotNet),
     heading: &[&["MT", "Count", "TotalSize", "Class", "Name"]],
     row,
     name: without_assemblies,
     codes: &problem_codes::CODES,
 };
-
-impl Reader for SosDumpheap {
-    fn format(&self) -> Format {
-        Format::text("sos-dumpheap", ".NET heap statistics (dumpheap -stat of SOS)", Runtime::DotNet)
-    }
-
-    fn detect(&self, start: &[u8]) -> FormatMatch {
-        histogram_text::detect(&FORM, start)
-    }
-
-    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        histogram_text::read(&FORM, source, reading)
-    }
-
-    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        histogram_text::count_types(&FORM, source, reading)
-    }
-}
 
 /// `1,234` or `1234`.
 fn number(word: &str) -> Option<u64> {
