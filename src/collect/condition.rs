@@ -205,7 +205,7 @@ impl<'c> ConditionWatch<'c> {
 
 impl Term {
     /// Takes note of a figure; returns true when the term has held for its time.
-    fn note(&self, readings: &mut VecDeque<(Duration, f64)>, at: Duration, figure: f64) -> bool {
+    fn note_and_check(&self, readings: &mut VecDeque<(Duration, f64)>, at: Duration, figure: f64) -> bool {
         if !self.measure.is_measured_over_window() {
             if figure <= self.limit {
                 readings.clear();

@@ -65,13 +65,13 @@ impl PrivateFolder {
             "" => format!("{name}/{DUMP_NAME}"),
             place => format!("{place}/{name}/{DUMP_NAME}"),
         };
-        Ok(PrivateFolder { folder: folder, path_in_process: inside, removal })
+        Ok(PrivateFolder { folder, path_in_process: inside, removal })
     }
 
     /// Makes a FIFO in it and opens it for reading.
     pub(super) fn make_fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
         let failed = |error| Refusal::system(&format!("process {}: no FIFO can be made", process.pid), error);
-        mknodat(&self.parent, DUMP_NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
+        mknodat(&self.folder, DUMP_NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
         let fifo = self.open_file().map_err(failed)?;
         fchmod(&fifo, Mode::RUSR | Mode::WUSR).map_err(failed)?;
         if let Some((uid, gid)) = owner_for(process) {
@@ -83,13 +83,13 @@ impl PrivateFolder {
 
     pub(super) fn let_process_write(&self, process: &Process) -> Result<(), Refusal> {
         let Some((uid, gid)) = owner_for(process) else { return Ok(()) };
-        fchown(&self.parent, uid, gid)
+        fchown(&self.folder, uid, gid)
             .map_err(|error| Refusal::system(&format!("process {}: its folder", process.pid), error))
     }
 
     /// Opens the file that the process has written.
     pub(super) fn open_file(&self) -> rustix::io::Result<OwnedFd> {
-        openat(&self.parent, DUMP_NAME, OPEN_FILE_FLAGS, Mode::empty())
+        openat(&self.folder, DUMP_NAME, OPEN_FILE_FLAGS, Mode::empty())
     }
 
     pub(super) fn remove(self) {

@@ -400,7 +400,7 @@ impl GraphBuilder {
         let weak = columns.weak_positions.partition_point(|&at| (at as usize) < from)
             ..columns.weak_positions.partition_point(|&at| (at as usize) < to);
         let weak: Vec<u32> = columns.weak_positions[weak].iter().map(|&at| at - from as u32).collect();
-        self.weak_references += weak.len();
+        self.weak_reference_count += weak.len();
         let (id_width, reference_width) =
             (columns.id_packing.words_per_value(), columns.reference_packing.words_per_value());
         let is_ascending = self.note_ids(section, columns, objects.clone());

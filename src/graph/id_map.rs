@@ -401,7 +401,7 @@ impl IdRankMap {
         match &self.form {
             MapForm::FlatBitmap(bitmap) => bitmap.memory_bytes(),
             MapForm::PagedBitmap(paged) => {
-                paged.bitmap.bytes() + paged.page_numbers.len() * 8 + paged.directory.capacity() * 17
+                paged.bitmap.memory_bytes() + paged.page_numbers.len() * 8 + paged.directory.capacity() * 17
             }
             MapForm::SortedIds(sorted) => sorted.len() * 8,
         }

@@ -402,7 +402,7 @@ impl HeapGraph {
         let names: usize = texts.map(|name| 2 * name.len() + NAME_BYTES).sum();
         let stacks = self.threads.len() * size_of::<Thread>() + self.frames.len() * size_of::<StackFrame>();
         let objects = objects + self.roots.len() * size_of::<Root>() + names + stacks + self.types.memory_bytes();
-        let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
+        let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.memory_bytes() + csr.targets.len() * 4);
         (objects, self.references.targets.len() * 4 + self.weak_references.memory_bytes(), reverse)
     }
 }

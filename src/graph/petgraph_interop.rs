@@ -121,7 +121,7 @@ impl Iterator for ReferenceEdges<'_> {
                 return Some(ReferenceEdge { source: *source, place: *place - 1, target, strength });
             }
             let source = NodeId::new(self.sources.next()?);
-            self.current = Some((source, 0, (self.of)(self.graph, source)));
+            self.current = Some((source, 0, (self.references_of)(self.graph, source)));
         }
     }
 }
@@ -218,7 +218,7 @@ macro_rules! view {
 
             fn edge_references($self) -> ReferenceEdges<'a> {
                 let sources = 0..HeapGraph::node_count($heap);
-                ReferenceEdges { graph: $heap, of: $references, sources, current: None }
+                ReferenceEdges { graph: $heap, references_of: $references, sources, current: None }
             }
         }
 
@@ -227,7 +227,7 @@ macro_rules! view {
 
             fn edges($self, node: NodeId) -> ReferenceEdges<'a> {
                 let sources = node.index()..node.index() + 1;
-                ReferenceEdges { graph: $heap, of: $references, sources, current: None }
+                ReferenceEdges { graph: $heap, references_of: $references, sources, current: None }
             }
         }
     };

@@ -44,10 +44,10 @@ impl RepeatDetector {
     }
 
     pub(super) fn note_repeats(&mut self, objects: u64, position: u64) {
-        if repeat_count > 0 && (self.repeat_count == 0 || position < self.first_repeat_position) {
+        if objects > 0 && (self.repeat_count == 0 || position < self.first_repeat_position) {
             self.first_repeat_position = position;
         }
-        self.objects += objects;
+        self.repeat_count += objects;
     }
 
     fn add_elsewhere(&mut self, first: u64, last: u64, objects: u64, position: u64) {
@@ -96,7 +96,7 @@ mod tests {
     fn watched(ids: impl IntoIterator<Item = u64>) -> (u64, u64) {
         let mut watch = RepeatDetector::default();
         ids.into_iter().zip(1..).for_each(|(id, position)| watch.add(id, position));
-        (watch.objects, watch.first_repeat_position)
+        (watch.repeat_count, watch.first_repeat_position)
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
                 ids.extend(first..first + count);
                 all += count;
             }
-            prop_assert!(watch.objects >= all - ids.len() as u64);
+            prop_assert!(watch.repeat_count >= all - ids.len() as u64);
         }
     }
 }

@@ -112,13 +112,13 @@ impl Source {
         again: File,
     ) -> Result<Self, ReadError> {
         let mut source = Self::from_reader_observed(reader, observer)?;
-        source.spool = Some(SharedFile::new(again));
+        source.reread_file = Some(SharedFile::new(again));
         Ok(source)
     }
 
     /// Keeps nothing of a pipe: nobody will read it again.
     pub(crate) fn forget_spool(&mut self) {
-        if let Some(spool) = self.spool.take() {
+        if let Some(spool) = self.reread_file.take() {
             spool.close();
         }
     }
@@ -170,7 +170,7 @@ impl Source {
             budget,
             kept_bytes_share,
             path: None,
-            spool: None,
+            reread_file: None,
         };
         if source.start.is_empty() {
             return Err(ReadError::new(match source.ended_early() {

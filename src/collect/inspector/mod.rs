@@ -357,7 +357,7 @@ impl SnapshotTransfer<'_> {
         self.disable_profiler();
         let rest = std::mem::take(&mut self.surrogate_joiner).finish();
         self.write(&rest)?;
-        let Some(object_count_if_whole) = self.snapshot_check.object_count_if_whole() else {
+        let Some(objects) = self.snapshot_check.object_count_if_whole() else {
             let text = "the snapshot is not whole: its end or its counts do not fit";
             return Err(Refusal::new(RefusalCode::Incomplete, text));
         };
@@ -427,7 +427,7 @@ pub fn read_answer(bytes: &[u8]) {
         }
     }
     snapshot_check.feed(&surrogate_joiner.finish());
-    let _ = snapshot_check.objects();
+    let _ = snapshot_check.object_count_if_whole();
     let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose_target(&targets, None));
     let _ = serde_json::from_slice::<protocol::VersionInfo>(bytes);
 }

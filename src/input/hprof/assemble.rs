@@ -114,7 +114,7 @@ impl<'a> Assembler<'a> {
     /// How arrays that refer to archived mirrors are told; `None` where the dump can have none.
     pub(super) fn archived_mirror_rule(&self, sizes: &SizeModel) -> Option<ArchivedMirrors> {
         let array = self.classes.class_named("[Ljava.lang.Object;", self.texts())?;
-        let arrays = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
+        let array_type = TypeSlot(self.records.known_slot(array.id, TypeKind::ObjectArray)?);
         Some(ArchivedMirrors {
             array_type,
             least_bytes: sizes.class_instance_bytes(self.java_lang_class?, self.classes),

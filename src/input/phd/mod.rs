@@ -65,7 +65,7 @@ impl Reader for Phd {
         let extent = assembler.finish()?;
         let types = assembler.totals();
         let (repeat_count, first) = (assembler.repeats.repeat_count, assembler.repeats.first_repeat_position);
-        assembler.add_problem(&POSSIBLE_REPEAT, objects, first);
+        assembler.add_problem(&POSSIBLE_REPEAT, repeat_count, first);
         Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION_NAME.into()] })
     }
 }

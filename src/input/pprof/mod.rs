@@ -158,16 +158,16 @@ impl SampleMeasure {
                 "a pprof profile of {all}: none of these is in bytes, so it is no heap profile"
             )));
         };
-        let bytes = match &reading.options.profile.measure {
+        let bytes_place = match &reading.options.profile.measure {
             Some(wanted) => find(wanted).ok_or_else(|| {
                 let known = in_bytes.iter().map(|&at| short(at)).collect::<Vec<_>>().join(", ");
                 no_measure_error(wanted, &known)
             })?,
             None => find(&default).or_else(|| find("inuse")).unwrap_or(last),
         };
-        let objects = kinds[bytes].0.replace("space", "objects");
-        let objects = kinds.iter().position(|(name, _)| *name == objects).filter(|&at| at != bytes);
-        let mut description = format!("{} of {all}", kinds[bytes].0);
+        let objects = kinds[bytes_place].0.replace("space", "objects");
+        let objects_place = kinds.iter().position(|(name, _)| *name == objects).filter(|&at| at != bytes_place);
+        let mut description = format!("{} of {all}", kinds[bytes_place].0);
         if profile.period > 1 {
             description += &format!("; estimated, one of {} bytes was sampled", profile.period);
         }
@@ -176,7 +176,7 @@ impl SampleMeasure {
             bytes_place,
             objects_place,
             description,
-            value_count: value_count.len(),
+            value_count: kinds.len(),
         })
     }
 }
@@ -227,12 +227,12 @@ impl<'a> HeapMaker<'a> {
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
         let read = parse_sample(message, &mut self.stack, &mut self.values);
-        if read.is_err() || self.values.len() != measure.kinds {
+        if read.is_err() || self.values.len() != measure.value_count {
             add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
         }
         let signed = |at: usize| u64::try_from(self.values[at].cast_signed());
-        let (Ok(bytes), Ok(objects)) = (signed(measure.bytes), measure.objects.map(signed).transpose()) else {
+        let (Ok(bytes), Ok(objects)) = (signed(measure.bytes_place), measure.objects_place.map(signed).transpose()) else {
             return Err(ReadError::new(ReadErrorKind::NotSupported(
                 "a difference of two profiles: some of its values are less than 0; compare the two profiles that it was \
                  made of"

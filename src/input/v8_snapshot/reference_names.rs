@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn numbers_are_values() {
-        assert_eq!(number("-17"), Value::Integer(-17));
-        assert_eq!(number("3.25"), Value::Double(3.25));
-        assert_eq!(number("-Infinity"), Value::Double(f64::NEG_INFINITY));
-        assert_eq!(number("true"), Value::Boolean(true));
-        assert_eq!(number("1n"), Value::Text("1n".into()));
-        assert!(matches!(number("NaN"), Value::Double(number) if number.is_nan()));
+        assert_eq!(value_of_text("-17"), Value::Integer(-17));
+        assert_eq!(value_of_text("3.25"), Value::Double(3.25));
+        assert_eq!(value_of_text("-Infinity"), Value::Double(f64::NEG_INFINITY));
+        assert_eq!(value_of_text("true"), Value::Boolean(true));
+        assert_eq!(value_of_text("1n"), Value::Text("1n".into()));
+        assert!(matches!(value_of_text("NaN"), Value::Double(number) if number.is_nan()));
     }
 }
