@@ -151,7 +151,7 @@ mod tests {
         columns.seal();
         builder.append(section, &columns, 0..2, &[slot.0], 0, true).expect("room");
         builder.add_root(section, 0x10, RootKind::JniGlobal, Default::default(), None, 1);
-        let archived_mirrors = Some(ArchivedMirrors { arrays: slot, least_bytes: 112 });
+        let archived_mirrors = Some(ArchivedMirrors { array_type: slot, least_bytes: 112 });
         (builder, ResolveOptions { archived_mirrors, ..ResolveOptions::default() })
     }
 

@@ -284,7 +284,7 @@ mod tests {
                 follower.feed(piece).expect("a trace");
             }
             assert!(follower.is_complete && follower.collection_duration().is_some(), "{size}");
-            assert_eq!((follower.collections(), follower.lost_events, follower.unreadable_places), (1, 0, 0));
+            assert_eq!((follower.collection_count(), follower.lost_events, follower.unreadable_places), (1, 0, 0));
             assert_eq!(follower.missing_type_count(), 0);
             assert!(follower.objects > 1000);
         }

@@ -232,7 +232,8 @@ impl<'a> HeapMaker<'a> {
             return Ok(());
         }
         let signed = |at: usize| u64::try_from(self.values[at].cast_signed());
-        let (Ok(bytes), Ok(objects)) = (signed(measure.bytes_place), measure.objects_place.map(signed).transpose()) else {
+        let (Ok(bytes), Ok(objects)) = (signed(measure.bytes_place), measure.objects_place.map(signed).transpose())
+        else {
             return Err(ReadError::new(ReadErrorKind::NotSupported(
                 "a difference of two profiles: some of its values are less than 0; compare the two profiles that it was \
                  made of"
