@@ -23,7 +23,7 @@ const MAX_WINDOW: Duration = Duration::from_secs(24 * 3600);
 enum Measure {
     /// Resident memory: bytes, or a share of the limit.
     Memory,
-    /// Bytes of a JVM's heap in use, garbage included.
+    /// Bytes of a JVM's heap in use, garbage included, or a share of the most that it may have.
     Heap,
     /// Slope of resident memory: bytes a second.
     Growth,
@@ -57,7 +57,7 @@ struct Term {
     window: Duration,
 }
 
-/// `memory > 75%`, `heap > 3GiB for 30s`, `growth > 10MiB/min for 5min`, `gc-time > 20% for 1min`, joined by `or`: when a dump is
+/// `memory > 75%`, `heap > 90% for 30s`, `growth > 10MiB/min for 5min`, `gc-time > 20% for 1min`, joined by `or`: when a dump is
 /// to be taken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
@@ -87,7 +87,7 @@ impl FromStr for Term {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "\"{text}\" is no condition; write memory > 75%, memory > 3GiB, heap > 3GiB, growth > 10MiB/min for 5min or gc-time > 20% for 1min, joined by \"or\""
+                "\"{text}\" is no condition; write memory > 75%, memory > 3GiB, heap > 90%, growth > 10MiB/min for 5min or gc-time > 20% for 1min, joined by \"or\""
             )
         };
         let (name, rest) = text.split_once('>').ok_or_else(wrong)?;
@@ -99,7 +99,7 @@ impl FromStr for Term {
         };
         let share = limit.strip_suffix('%').map(|number| number.trim().parse::<f64>().map_err(|_| wrong()));
         let (limit, is_share) = match (measure, share.transpose()?) {
-            (Measure::Memory | Measure::GcTime, Some(percent)) if (0.0..100.0).contains(&percent) => {
+            (Measure::Memory | Measure::Heap | Measure::GcTime, Some(percent)) if (0.0..100.0).contains(&percent) => {
                 (percent / 100.0, true)
             }
             (Measure::Memory | Measure::Heap, None) => (parse_size(limit)? as f64, false),
@@ -128,6 +128,8 @@ pub(super) struct Reading {
     /// Memory that there may be: of the control group, else of the machine.
     limit_bytes: Option<u64>,
     heap_bytes: Option<u64>,
+    /// That the heap may have at most.
+    max_heap_bytes: Option<u64>,
     /// In collections, since the start.
     gc_time: Option<Duration>,
 }
@@ -140,19 +142,26 @@ impl Reading {
             memory_bytes: process.rss_bytes(),
             limit_bytes: memory_limit(process),
             heap_bytes: data.as_ref().and_then(PerfData::heap_bytes),
+            max_heap_bytes: data.as_ref().and_then(PerfData::max_heap_bytes),
             gc_time: data.as_ref().and_then(PerfData::gc_time),
+        }
+    }
+
+    /// Bytes in use, and those that there may be.
+    fn used_and_limit(&self, measure: Measure) -> (Option<u64>, Option<u64>) {
+        match measure {
+            Measure::Heap => (self.heap_bytes, self.max_heap_bytes),
+            _ => (Some(self.memory_bytes), self.limit_bytes),
         }
     }
 
     /// The figure that a measure goes by; of what has a window the one whose change is looked at.
     fn figure(&self, term: &Term) -> Option<f64> {
+        let (used, limit) = self.used_and_limit(term.measure);
         match term.measure {
-            Measure::Memory if term.is_share => {
-                self.limit_bytes.filter(|&limit| limit > 0).map(|limit| self.memory_bytes as f64 / limit as f64)
-            }
-            Measure::Memory | Measure::Growth => Some(self.memory_bytes as f64),
-            Measure::Heap => self.heap_bytes.map(|bytes| bytes as f64),
             Measure::GcTime => self.gc_time.map(|time| time.as_secs_f64()),
+            _ if term.is_share => Some(used? as f64 / limit.filter(|&limit| limit > 0)? as f64),
+            _ => used.map(|bytes| bytes as f64),
         }
     }
 }
@@ -243,14 +252,13 @@ impl Term {
 
     fn sentence(&self, readings: &VecDeque<(Duration, f64)>, figure: f64, reading: &Reading) -> String {
         let is = match self.measure {
-            Measure::Memory if self.is_share => format!(
-                "memory is {}, {:.1} % of {}",
-                format_bytes(reading.memory_bytes),
-                figure * 100.0,
-                format_bytes(reading.limit_bytes.unwrap_or(0))
-            ),
-            Measure::Memory => format!("memory is {}", format_bytes(figure as u64)),
-            Measure::Heap => format!("the heap has {}", format_bytes(figure as u64)),
+            Measure::Memory | Measure::Heap => {
+                let what = if self.measure == Measure::Heap { "the heap" } else { "memory" };
+                let (used, limit) = reading.used_and_limit(self.measure);
+                let [used, limit] = [used, limit].map(|bytes| format_bytes(bytes.unwrap_or(0)));
+                let share = self.is_share.then(|| format!(", {:.1} % of {limit}", figure * 100.0));
+                format!("{what} is {used}{}", share.unwrap_or_default())
+            }
             Measure::Growth => {
                 format!("memory grows by {} a minute", format_bytes((self.rate(readings) * 60.0) as u64))
             }
@@ -284,12 +292,12 @@ mod tests {
 
     #[test]
     fn conditions_as_they_are_written() {
-        let read = condition("memory>75% or  heap > 3GiB for 30s or growth > 10MiB/min for 5min or gc-time > 20%");
+        let read = condition("memory>75% or  heap > 90% for 30s or growth > 10MiB/min for 5min or gc-time > 20%");
         let terms: Vec<(Measure, f64, bool, u64)> =
             read.terms.iter().map(|term| (term.measure, term.limit, term.is_share, term.window.as_secs())).collect();
         let wanted = [
             (Measure::Memory, 0.75, true, 0),
-            (Measure::Heap, 3.0 * GIB as f64, false, 30),
+            (Measure::Heap, 0.9, true, 30),
             (Measure::Growth, (10 << 20) as f64 / 60.0, false, 300),
             (Measure::GcTime, 0.2, true, 60),
         ];
@@ -301,7 +309,7 @@ mod tests {
             "memory < 5%",
             "memory > 100%",
             "memory > -1%",
-            "heap > 75%",
+            "heap > 100%",
             "growth > 5MiB",
             "growth > 5%",
             "growth > 10MiB/5min",
@@ -325,6 +333,15 @@ mod tests {
         assert_eq!(first("memory > 3GiB for 10s"), Some(2048 * 60 + 11));
         assert_eq!(first("memory > 80% or memory > 75%"), Some(2048 * 60 + 1));
         assert_eq!(first("memory > 99%"), None);
+    }
+
+    #[test]
+    fn a_share_of_the_heap_is_of_what_it_may_have() {
+        let full = Reading { heap_bytes: Some(3 * GIB), max_heap_bytes: Some(4 * GIB), ..memory(3 * GIB) };
+        let said = |text: &str| ConditionWatch::new(&condition(text)).note(Duration::ZERO, &full);
+        assert_eq!(said("heap > 75%"), None);
+        assert_eq!(said("heap > 74.9%").as_deref(), Some("the heap is 3.0 GiB, 75.0 % of 4.0 GiB: heap > 74.9%"));
+        assert_eq!(said("heap > 2GiB").as_deref(), Some("the heap is 3.0 GiB: heap > 2GiB"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -125,16 +126,20 @@ impl Process {
         !matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..))
     }
 
-    /// Waits until a time, or until the process ends. Returns true if it has.
-    pub(super) fn ends_before(&self, time: Instant) -> bool {
+    /// Waits until a time, until the process ends, or for bytes of a connection. Returns true if the process has ended.
+    pub(super) fn ends_before(&self, time: Instant, connection: Option<&TcpStream>) -> bool {
         loop {
             let left = time.saturating_duration_since(Instant::now());
             if left.is_zero() || !self.is_alive() {
                 return !self.is_alive();
             }
             let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let mut fds = vec![PollFd::new(&self.descriptor, PollFlags::IN)];
+            fds.extend(connection.map(|stream| PollFd::new(stream, PollFlags::IN)));
             // A signal breaks it off: the time that is left is looked at again.
-            let _ = poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], Some(&wait));
+            if poll(&mut fds, Some(&wait)).is_ok() && fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
+                return !self.is_alive();
+            }
         }
     }
 

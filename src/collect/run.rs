@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::detect::detect;
 use super::dump_file::DumpFile;
+use super::inspector::InspectorSession;
 use super::lock::ProcessLock;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
@@ -19,18 +20,20 @@ use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet,
 pub fn collect(options: &CollectOptions, observer: &mut dyn CollectSupervisor) -> Collected {
     let process = options.pid.map(Process::open).transpose();
     match process {
-        Ok(process) => collect_from(process.as_ref(), options, observer),
+        Ok(process) => collect_from(process.as_ref(), options, None, observer),
         Err(refusal) => collect_with(options, |_| Err(refusal)),
     }
 }
 
-/// The same of a process that is known; none with an address.
+/// The same of a process that is known; none with an address. An inspector's session is left open where there is a place for
+/// it, and used where one is open.
 pub(super) fn collect_from(
     process: Option<&Process>,
     options: &CollectOptions,
+    session: Option<&mut Option<InspectorSession>>,
     observer: &mut dyn CollectSupervisor,
 ) -> Collected {
-    collect_with(options, |collected| run(process, options, observer, collected))
+    collect_with(options, |collected| run(process, options, session, observer, collected))
 }
 
 fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Result<(), Refusal>) -> Collected {
@@ -51,6 +54,7 @@ fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Re
 fn run(
     process: Option<&Process>,
     options: &CollectOptions,
+    mut session: Option<&mut Option<InspectorSession>>,
     observer: &mut dyn CollectSupervisor,
     collected: &mut Collected,
 ) -> Result<(), Refusal> {
@@ -68,7 +72,8 @@ fn run(
     check_options(options, runtime)?;
     if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
         let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
-        let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
+        let command = if options.histogram { "GC.class_histogram" } else { "Dump.heap" };
+        let hint = format!("jcmd {pid} {command} of its own JDK does, and heapdump reads what it writes");
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
     let path = match (&options.folder, &options.output) {
@@ -77,16 +82,23 @@ fn run(
         (None, None) if options.histogram => PathBuf::from("-"),
         (None, None) => default_file_name(options, runtime),
     };
-    let _lock = process.map(ProcessLock::acquire).transpose()?;
+    // An open session has it: the end of another one would make V8 forget the ids of objects.
+    let is_locked = matches!(session, Some(Some(_)));
+    let lock = process.filter(|_| !is_locked).map(ProcessLock::acquire).transpose()?;
     let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_bytes);
     let name = file.name();
     let request = DumpRequest { options, file, observer };
     let (file, incomplete) = match (runtime, process) {
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
-        (TargetRuntime::Node | TargetRuntime::Chromium, _) => inspector::dump(process, runtime, request, collected),
+        (TargetRuntime::Node | TargetRuntime::Chromium, _) => {
+            inspector::dump(process, runtime, request, session.as_deref_mut(), collected)
+        }
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
+    if let (Some(Some(session)), Some(lock)) = (session, lock) {
+        session.hold_lock(lock);
+    }
     collected.bytes = file.written_bytes;
     match incomplete {
         None => {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::condition::{Condition, ConditionWatch, READING_INTERVAL, Reading};
+use super::inspector::InspectorSession;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 use super::run::collect_from;
@@ -109,7 +110,7 @@ fn run(
     }
     let began = Instant::now();
     let (mut next, mut not_before) = (series.every.map(|_| began), began);
-    let mut dumps = VecDeque::new();
+    let (mut dumps, mut session) = (VecDeque::new(), None);
     loop {
         let now = Instant::now();
         let is_due = next.is_some_and(|next| now >= next);
@@ -130,7 +131,7 @@ fn run(
         }
         for histogram in wanted {
             let options = CollectOptions { histogram, ..options.clone() };
-            let collected = take(&process, &options, folder, series, observer)?;
+            let collected = take_one(&process, &options, folder, series, &mut session, observer)?;
             let Some(refusal) = collected.refusal else {
                 result.taken += 1;
                 if let (false, Some(file)) = (histogram, collected.file) {
@@ -166,24 +167,46 @@ fn run(
         }
         let reading = condition.as_ref().map(|_| not_before.max(now + READING_INTERVAL));
         let soonest = [next, reading, end].into_iter().flatten().min();
-        if process.ends_before(soonest.unwrap_or(now + READING_INTERVAL)) {
+        if ends_before(&process, soonest.unwrap_or(now + READING_INTERVAL), &mut session) {
             return Ok(SeriesEnd::ProcessEnded);
         }
     }
 }
 
+/// Waits until a time, or until the process ends, which it does not while a session is open. Returns true if it has.
+fn ends_before(process: &Process, time: Instant, session: &mut Option<InspectorSession>) -> bool {
+    loop {
+        let has_ended = process.ends_before(time, session.as_ref().map(InspectorSession::stream));
+        session.take_if(|session| session.is_to_end());
+        if has_ended || Instant::now() >= time {
+            return has_ended;
+        }
+    }
+}
+
 /// One histogram or dump, where the disk has room. Error: `no-space`.
-fn take(
+fn take_one(
     process: &Process,
     options: &CollectOptions,
     folder: Option<&Path>,
     series: &SeriesOptions,
+    session: &mut Option<InspectorSession>,
     observer: &mut dyn SeriesObserver,
 ) -> Result<Collected, Refusal> {
     let room = folder.map(|folder| room_in(folder, series.min_free_bytes)).transpose()?.flatten();
     let max_bytes = [room, options.max_bytes].into_iter().flatten().min();
     let options = CollectOptions { max_bytes, ..options.clone() };
-    let collected = collect_from(Some(process), &options, observer);
+    let mut collected = collect_from(Some(process), &options, Some(session), observer);
+    if let (Some(folder), Some(room), Some(refusal)) = (folder, room, &mut collected.refusal)
+        && refusal.code == RefusalCode::TooLarge
+        && max_bytes == Some(room)
+    {
+        *refusal = no_space_refusal(format!(
+            "it takes more than the {} that may be used in {}",
+            format_bytes(room),
+            folder.display()
+        ));
+    }
     observer.collected(&collected);
     Ok(collected)
 }
@@ -202,9 +225,13 @@ fn room_in(folder: &Path, min_free_bytes: Option<u64>) -> Result<Option<u64>, Re
                 folder.display(),
                 format_bytes(least)
             );
-            Err(Refusal::new(RefusalCode::NoSpace, text).with_hint("--min-free leaves less alone"))
+            Err(no_space_refusal(text))
         }
     }
+}
+
+fn no_space_refusal(text: String) -> Refusal {
+    Refusal::new(RefusalCode::NoSpace, text).with_hint("--min-free leaves less alone")
 }
 
 fn remove_oldest(dumps: &mut VecDeque<PathBuf>, kept: Option<usize>) {

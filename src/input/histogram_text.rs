@@ -15,17 +15,26 @@ use crate::allocations::{Histograms, NameId, TypeTotal};
 /// A form of tables: the reader of a format.
 pub(super) struct TableForm {
     pub(super) format: Format,
-    /// The words above the columns.
-    pub(super) heading: &'static [&'static [&'static str]],
-    /// Reads a row.
-    pub(super) row: fn(&str) -> Line<'_>,
+    pub(super) headings: &'static [TableHeading],
     /// A type's name as source code writes it.
     pub(super) name: fn(&str) -> String,
     pub(super) codes: &'static TableCodes,
 }
 
+/// What begins a table, and how it goes on.
+pub(super) struct TableHeading {
+    /// The words above the columns.
+    pub(super) words: &'static [&'static str],
+    /// Reads a row.
+    pub(super) row: fn(&str) -> Line<'_>,
+    /// A line of totals ends it.
+    pub(super) has_total: bool,
+}
+
 /// The problems of tables, in a format's words.
 pub(super) struct TableCodes {
+    /// Of rows whose bytes are an estimate, where there are any.
+    pub(super) estimate: Option<ProblemCode>,
     pub(super) bad_row: ProblemCode,
     pub(super) no_total: ProblemCode,
     pub(super) wrong_total: ProblemCode,
@@ -36,6 +45,8 @@ pub(super) struct TableCodes {
 pub(super) enum Line<'l> {
     /// A type with objects and bytes.
     Row(&'l str, u64, u64),
+    /// The same where the bytes are an estimate.
+    EstimatedRow(&'l str, u64, u64),
     /// Blocks and bytes that are no objects, and part of the totals.
     NoObjects(u64, u64),
     /// The end of the table: objects and, where they are told, bytes.
@@ -64,7 +75,7 @@ impl Reader for TableForm {
     /// One of the headings stands in the first lines.
     fn detect(&self, start: &[u8]) -> FormatMatch {
         let start = String::from_utf8_lossy(start);
-        match start.lines().any(|line| words_before_heading(self, line).is_some()) {
+        match start.lines().any(|line| heading_in(self, line).is_some()) {
             true => FormatMatch::Yes,
             false => FormatMatch::No,
         }
@@ -112,12 +123,12 @@ fn parse(form: &TableForm, source: Source, reading: &mut Reading) -> Result<(Rea
     tables.end()
 }
 
-/// The number of words before the heading in a line; `None` of a line without one.
-fn words_before_heading(form: &TableForm, line: &str) -> Option<usize> {
-    form.heading.iter().find_map(|heading| {
+/// The heading in a line, and the number of words before it; `None` of a line without one.
+fn heading_in(form: &TableForm, line: &str) -> Option<(&'static TableHeading, usize)> {
+    form.headings.iter().find_map(|heading| {
         // Few lines come so far.
-        let words: Vec<&str> = line.contains(heading[1]).then(|| line.split_whitespace().collect())?;
-        words.windows(heading.len()).position(|found| found == *heading)
+        let words: Vec<&str> = line.contains(heading.words[1]).then(|| line.split_whitespace().collect())?;
+        Some((heading, words.windows(heading.words.len()).position(|found| found == heading.words)?))
     })
 }
 
@@ -152,6 +163,7 @@ fn time_in(line: &str) -> Option<i64> {
 }
 
 struct Table {
+    heading: &'static TableHeading,
     /// Words in front of each of its lines.
     words: usize,
     unix_ms: Option<i64>,
@@ -190,11 +202,11 @@ impl<'r, 'f> Tables<'r, 'f> {
 
     fn take(&mut self, line: &str) {
         self.line += 1;
-        if let Some(words) = words_before_heading(self.form, line) {
+        if let Some((heading, words)) = heading_in(self.form, line) {
             self.close(None);
             let unix_ms = time_in(line).or(self.time.take());
             let (rows, first_line) = (HashMap::new(), self.line);
-            self.open = Some(Table { words, unix_ms, first_line, rows, objects: 0, bytes: 0, others: (0, 0) });
+            self.open = Some(Table { heading, words, unix_ms, first_line, rows, objects: 0, bytes: 0, others: (0, 0) });
             return;
         }
         let Some(table) = &mut self.open else {
@@ -202,8 +214,12 @@ impl<'r, 'f> Tables<'r, 'f> {
             self.other_lines += u64::from(!line.trim().is_empty());
             return;
         };
-        match (self.form.row)(without_words(line, table.words)) {
-            Line::Row(name, objects, bytes) => {
+        let row = (table.heading.row)(without_words(line, table.words));
+        match row {
+            Line::Row(name, objects, bytes) | Line::EstimatedRow(name, objects, bytes) => {
+                if let (Line::EstimatedRow(..), Some(code)) = (&row, &self.form.codes.estimate) {
+                    self.reading.diagnostics.add(code, 1, Position::Line(self.line), || name.to_string());
+                }
                 let name = self.found.names.intern(&(self.form.name)(name));
                 let sum = table.rows.entry(name).or_default();
                 *sum = (sum.0.saturating_add(objects), sum.1.saturating_add(bytes));
@@ -233,7 +249,10 @@ impl<'r, 'f> Tables<'r, 'f> {
         let codes = self.form.codes;
         let at = Position::Line(table.first_line);
         match total {
-            None => self.reading.diagnostics.add(&codes.no_total, 1, at, String::new),
+            None => {
+                let count = u64::from(table.heading.has_total);
+                self.reading.diagnostics.add(&codes.no_total, count, at, String::new);
+            }
             Some((objects, bytes)) => {
                 let listed = table.objects.saturating_add(table.others.0);
                 let listed_bytes = table.bytes.saturating_add(table.others.1);
@@ -244,7 +263,7 @@ impl<'r, 'f> Tables<'r, 'f> {
         }
         self.snapshots.push(SnapshotInfo {
             unix_ms: table.unix_ms,
-            complete: total.is_some(),
+            complete: total.is_some() || !table.heading.has_total,
             objects: table.objects,
             shallow_bytes: table.bytes,
             ..SnapshotInfo::default()

@@ -3,6 +3,7 @@
 use crate::common::cmd::{project, run, run_with_input};
 
 const POD: &str = "fixtures/jvm_histogram/pod.log";
+const REPORT: &str = "fixtures/sos_dumpheap/gcdump-report.log";
 const SOS: &str = "fixtures/sos_dumpheap/net9-commas.log";
 
 #[test]
@@ -40,6 +41,37 @@ fn a_log_is_a_series() {
     let objects: Vec<u64> =
         by_minute["dumps"].as_array().expect("dumps").iter().filter_map(|dump| dump["objects"].as_u64()).collect();
     assert!(objects.len() == 3 && objects[0] < objects[1] && objects[1] < objects[2], "{by_minute}");
+    let by_hour = run(&["trend", REPORT, "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(
+        (&by_hour["types"][0]["type"], &by_hour["types"][0]["objects"]),
+        (&"Shop.Session".into(), &serde_json::json!([300, 900]))
+    );
+    // All of a log are read: none is said to be left out.
+    let noted = run(&["trend", POD]).expect_code(0);
+    assert!(!noted.stderr.contains("snapshot"), "{}", noted.stderr);
+    // Packed ones are read too, as they are and in a folder.
+    let packed = |text: &str, name: &str| {
+        let file = std::fs::File::create(folder.path().join(name)).expect("made");
+        let mut writer = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        std::io::Write::write_all(&mut writer, text.as_bytes()).and_then(|()| writer.try_finish()).expect("written");
+    };
+    packed(&text.replace("3000", "3200"), "c.txt.gz");
+    packed(&std::fs::read_to_string(project(POD)).expect("readable"), "log.gz");
+    let log = folder.path().join("log.gz").display().to_string();
+    let of_log = run(&["trend", &log, "-q", "-f", "json", "--type", "L"]).expect_code(0).json();
+    assert_eq!(of_log["types"], by_minute["types"]);
+    std::fs::remove_file(&log).expect("removed");
+    let with_packed = run(&[
+        "trend",
+        &folder.path().display().to_string(),
+        "-q",
+        "-f",
+        "json",
+        "--all",
+        "--type",
+        "=java.lang.String",
+    ]);
+    assert_eq!(with_packed.expect_code(0).json()["types"][0]["objects"], serde_json::json!([3001, 3101, 3201]));
     // One histogram is no series.
     assert!(run(&["trend", SOS, "--snapshot", "2"]).expect_code(2).stderr.contains("2 dumps or more"));
     assert!(run(&["trend", "fixtures/jvm_histogram/jdk7.txt"]).expect_code(2).stderr.contains("2 dumps or more"));

@@ -108,8 +108,9 @@ pub enum AnswerError {
     #[error(
         "of the {of} ids in both snapshots, {alike} are of objects of the same type and size: these are not the same \
          objects. Either the snapshots are of two processes, or of two inspector sessions of one, each of which \
-         numbers objects anew (two runs of `heapdump collect` are two); snapshots of one session keep the ids, \
-         and those that Node.js writes itself (--heapsnapshot-signal, v8.writeHeapSnapshot)"
+         numbers objects anew (two runs of `heapdump collect` are two). One run keeps its session open, and so the ids \
+         (`heapdump collect PID --every 10min --times 3 -o FOLDER`); so do snapshots that Node.js writes itself \
+         (--heapsnapshot-signal, v8.writeHeapSnapshot)"
     )]
     DifferentProcesses {
         /// Of the same type and size in both.

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// One after another, from one to the next so long (60s, 10min, 1h)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     every: Option<Duration>,
-    /// A dump when it holds: 'memory > 75%', 'heap > 3GiB', 'growth > 10MiB/min for 5min', 'gc-time > 20% for 1min', joined
+    /// A dump when it holds: 'memory > 75%', 'heap > 90%', 'growth > 10MiB/min for 5min', 'gc-time > 20% for 1min', joined
     /// by or
     #[arg(long, value_name = "CONDITION")]
     when: Option<Condition>,
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// Unreachable objects too, no collection first (Java)
     #[arg(long)]
     all: bool,
-    /// Let a signal open the inspector of a Node.js that has none open, for the time of the dump
+    /// Let a signal open the inspector of a Node.js that has none open, for the time of the dump or series
     #[arg(long)]
     open_inspector: bool,
     /// An inspector or remote debugging port in place of PID, as http://127.0.0.1:9229

@@ -140,13 +140,19 @@ pub(super) fn ask_trend(
     let (_, failed) = ask_each(session, &with_folders_opened(files)?, false, input, |place, file| {
         dumps.announce(file);
         ask_input(session, place, Some(file), input, |asked| {
-            asked.warn();
+            let histograms = match asked.dump.content() {
+                Content::Histograms(all) if input.read.snapshot.is_none() => Some(all),
+                _ => None,
+            };
+            // Of a log all histograms are asked.
+            if histograms.is_some() {
+                asked.warn_of_problems()
+            } else {
+                asked.warn()
+            }
             let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
             problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
-            let added = match asked.dump.content() {
-                Content::Histograms(all) if input.read.snapshot.is_none() => dumps.add_all(asked.dump, all, file),
-                _ => dumps.add(asked.dump),
-            };
+            let added = histograms.map_or_else(|| dumps.add(asked.dump), |all| dumps.add_all(asked.dump, all, file));
             added.map_err(|error| asked.explain(error))
         })
         .map(drop)

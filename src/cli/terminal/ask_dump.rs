@@ -193,14 +193,19 @@ impl AskedDump<'_> {
 
     /// Says what is wrong with the dump, and what to know of it.
     pub(crate) fn warn(&self) {
-        if self.is_quiet {
-            return;
-        }
-        print_problems(self.session, self.dump.diagnostics(), self.file);
+        self.warn_of_problems();
         match self.dump.content() {
+            _ if self.is_quiet => {}
             Content::Objects(graph) => print_graph_notes(self.session, graph, self.dump.info(), self.file),
             Content::Histograms(_) => print_snapshot_note(self.session, self.dump.info(), self.file),
             Content::Allocations(_) => {}
+        }
+    }
+
+    /// Says what is wrong with the dump.
+    pub(crate) fn warn_of_problems(&self) {
+        if !self.is_quiet {
+            print_problems(self.session, self.dump.diagnostics(), self.file);
         }
     }
 }

@@ -167,6 +167,7 @@ pub fn read_answer(bytes: &[u8]) {
             data.java_version(),
             data.command(),
             data.heap_bytes(),
+            data.max_heap_bytes(),
             data.is_attach_disabled(),
             data.gc_time(),
         );

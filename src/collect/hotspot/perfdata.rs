@@ -30,16 +30,18 @@ const COMMAND_COUNTER: &str = "sun.rt.javaCommand";
 const CAPABILITIES_COUNTER: &str = "sun.rt.jvmCapabilities";
 const FLAGS_COUNTER: &str = "java.rt.vmFlags";
 const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
+const POLICY_COUNTER: &str = "sun.gc.policy.name";
 /// Ticks in a second, in which times are counted.
 const TICK_FREQUENCY_COUNTER: &str = "sun.os.hrt.frequency";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
-const TEXT_COUNTERS: [&str; 6] = [
+const TEXT_COUNTERS: [&str; 7] = [
     JAVA_VERSION_COUNTER,
     SPECIFICATION_VERSION_COUNTER,
     COMMAND_COUNTER,
     CAPABILITIES_COUNTER,
     FLAGS_COUNTER,
     ARGUMENTS_COUNTER,
+    POLICY_COUNTER,
 ];
 
 #[derive(Debug, Default)]
@@ -47,6 +49,8 @@ pub(crate) struct PerfData {
     texts: HashMap<&'static str, String>,
     /// Bytes in use of the heap's parts.
     used_bytes: Vec<i64>,
+    /// The most bytes that its generations may have.
+    max_bytes: Vec<i64>,
     /// In the collectors, since the start; none where no collector says so.
     gc_ticks: Option<i64>,
     ticks_per_second: i64,
@@ -102,6 +106,8 @@ impl PerfData {
                     let number = if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) };
                     if is_used_bytes_counter(name) {
                         found.used_bytes.push(number);
+                    } else if is_max_bytes_counter(name) {
+                        found.max_bytes.push(number);
                     } else if is_gc_time_counter(name) {
                         found.gc_ticks = Some(found.gc_ticks.unwrap_or(0).saturating_add(number.max(0)));
                     } else if name == TICK_FREQUENCY_COUNTER.as_bytes() {
@@ -158,6 +164,16 @@ impl PerfData {
         (bytes > 0).then_some(bytes)
     }
 
+    /// The most bytes that the heap may have (`-Xmx`). Each generation of G1 may have all of them, and some bytes of padding.
+    pub(crate) fn max_heap_bytes(&self) -> Option<u64> {
+        let max = self.max_bytes.iter().map(|&bytes| bytes.max(0) as u64);
+        let bytes = match self.text(POLICY_COUNTER) {
+            Some("GarbageFirst") => max.max()?,
+            _ => max.fold(0u64, u64::saturating_add),
+        };
+        (bytes > 0).then_some(bytes)
+    }
+
     /// Time in collections since the start, those of all collectors.
     pub(crate) fn gc_time(&self) -> Option<Duration> {
         let seconds = self.gc_ticks? as f64 / self.ticks_per_second as f64;
@@ -167,7 +183,16 @@ impl PerfData {
 
 /// `sun.gc.collector.0.time`
 fn is_gc_time_counter(name: &[u8]) -> bool {
-    let number = name.strip_prefix(b"sun.gc.collector.").and_then(|name| name.strip_suffix(b".time"));
+    is_numbered(name, b"sun.gc.collector.", b".time")
+}
+
+/// `sun.gc.generation.1.maxCapacity`
+fn is_max_bytes_counter(name: &[u8]) -> bool {
+    is_numbered(name, b"sun.gc.generation.", b".maxCapacity")
+}
+
+fn is_numbered(name: &[u8], before: &[u8], behind: &[u8]) -> bool {
+    let number = name.strip_prefix(before).and_then(|name| name.strip_suffix(behind));
     number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
 }
 
@@ -220,12 +245,15 @@ mod tests {
         bytes
     }
 
-    const ENTRIES: [(&str, Result<i64, &str>); 10] = [
+    const ENTRIES: [(&str, Result<i64, &str>); 13] = [
         ("java.property.java.version", Err("1.8.0_402")),
         ("java.property.java.vm.specification.version", Err("1.8")),
         ("sun.gc.generation.0.space.0.used", Ok(1000)),
         ("sun.gc.generation.1.space.0.used", Ok(30)),
         ("sun.gc.generation.1.space.0.capacity", Ok(7777)),
+        ("sun.gc.generation.0.maxCapacity", Ok(2000)),
+        ("sun.gc.generation.1.maxCapacity", Ok(4000)),
+        ("sun.gc.generation.1.space.0.maxCapacity", Ok(4000)),
         ("sun.rt.jvmCapabilities", Err("0000")),
         ("sun.gc.collector.0.time", Ok(5_000_000)),
         ("sun.gc.collector.1.time", Ok(2_000_000)),
@@ -241,9 +269,12 @@ mod tests {
                 (data.version(), data.java_version(), data.heap_bytes()),
                 (Some("1.8.0_402"), Some(8), Some(1030))
             );
+            assert_eq!(data.max_heap_bytes(), Some(6000));
             assert!(data.is_attach_disabled() && data.command().is_none());
             assert_eq!(data.gc_time(), Some(Duration::from_secs(7)));
         }
+        let with_g1 = [&ENTRIES[..], &[("sun.gc.policy.name", Err("GarbageFirst"))]].concat();
+        assert_eq!(PerfData::parse(&written(true, &with_g1)).expect("counters").max_heap_bytes(), Some(4000));
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").heap_bytes(), None);
     }

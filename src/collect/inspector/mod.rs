@@ -3,329 +3,111 @@
 //! The snapshot's text comes in chunks of 100 KB and is written as it comes. V8 stops its thread for seconds while it makes
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
+mod find;
 mod http;
 mod opened_inspector;
+mod plan;
 mod protocol;
+mod session;
 mod snapshot_check;
 mod websocket;
 
-use std::fs::File;
-use std::io::Read;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
 use serde_json::json;
 
 use super::background_writer::{BackgroundWriter, SMALL_WRITE_QUEUE_BYTES};
-use super::ports::{connect, listening_addresses};
-use super::private_folder::{open_below, open_in_root, open_working_folder};
-use super::process::{Process, free_memory};
-use super::process_watch::{LONGEST_SILENCE, ProcessWatch};
-use super::refusal::{Refusal, RefusalCode, format_seconds};
+use super::process::Process;
+use super::process_watch::ProcessWatch;
+use super::refusal::{Refusal, RefusalCode};
 use super::request::{DumpRequest, Dumped};
-use super::{CollectPlan, Collected, TargetRuntime};
-use crate::sort;
-use crate::units::format_bytes;
-pub(super) use http::Inspector;
-use http::{DEFAULT_PORT, GET_TIMEOUT, inspector_at, node_options_of, targets};
+use super::{Collected, TargetRuntime};
+use find::choose_target;
+pub(super) use find::{find_inspector, list_targets};
+use plan::{plan, plan_without_process};
 use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request};
+use session::END_NOTICE_REQUEST_ID;
+pub(super) use session::InspectorSession;
 use snapshot_check::SnapshotCheck;
 use websocket::{Received, WebFrame, WebFrames, WebSocket};
-
-const MIB: u64 = 1 << 20;
-/// Memory of a Node.js that has nothing in its heap.
-const BARE_PROCESS_BYTES: u64 = 45 * MIB;
-/// Memory for a snapshot, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
-const SNAPSHOT_MEMORY_FACTOR: u64 = 7;
-const SNAPSHOT_MEMORY_BASE_BYTES: u64 = 224 * MIB;
-/// CPU time for 100 MB of heap: measured 5 s for 84 MB.
-const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 
 const ENABLE_REQUEST_ID: u64 = 1;
 const SNAPSHOT_REQUEST_ID: u64 = 2;
 /// For the last words of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 const DISABLE_REQUEST_ID: u64 = 3;
-const HEAP_USAGE_REQUEST_ID: u64 = 4;
 
-/// Ports that the command line and the environment name, and the usual one.
-pub(super) fn configured_ports(process: &Process) -> Vec<u16> {
-    const PORT_OPTIONS: [&str; 3] = ["--inspect", "--debug-port", "--remote-debugging-port"];
-    let words = node_options_of(process);
-    let is_option = |word: &str| PORT_OPTIONS.iter().any(|option| word.starts_with(option));
-    let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
-    let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
-    ports.chain([DEFAULT_PORT]).collect()
-}
-
-/// The inspector of a process, if it has one open: of the ports that it listens on, those that are named first. `all` asks
-/// the others too: a server of another kind sees one GET.
-pub(super) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> {
-    let named = configured_ports(process);
-    let mut addresses = listening_addresses(process);
-    let has_profile = profile_port(process);
-    let is_named = |address: &SocketAddr| {
-        // `--inspect=0` is any port.
-        let is_any = named.contains(&0) && address.ip().is_loopback();
-        is_any || named.contains(&address.port()) || has_profile == Some(address.port())
-    };
-    sort::rows_by_key(&mut addresses, |address| !is_named(address));
-    let tried = addresses.iter().filter(|address| all || is_named(address));
-    tried.copied().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
-}
-
-/// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
-fn profile_port(process: &Process) -> Option<u16> {
-    const MAX_PORT_FILE_BYTES: u64 = 64;
-    let words = process.arguments();
-    let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
-    let (path, flags) = (format!("{folder}/DevToolsActivePort"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
-    let file = match folder.starts_with('/') {
-        true => open_in_root(process, &path, flags),
-        false => open_below(&open_working_folder(process).ok()?, &path, flags),
-    };
-    let file = File::from(file.ok()?);
-    let mut text = String::new();
-    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    file.take(MAX_PORT_FILE_BYTES).read_to_string(&mut text).ok()?;
-    text.lines().next()?.parse().ok()
-}
-
-/// Kind, title and address of what is behind an inspector.
-pub(super) fn list_targets(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
-    let (addresses, _) = parse_url(url)?;
-    let targets = first_answer_of(&addresses, |address| targets(None, address))?;
-    Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
-}
-
-/// Asks the addresses of a name one after another; `localhost` has two, and who listens on one need not on the other.
-fn first_answer_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, Refusal>) -> Result<T, Refusal> {
-    let mut refusal = None;
-    for &address in addresses {
-        match ask(address) {
-            Ok(answer) => return Ok(answer),
-            Err(error) => refusal = Some(error),
-        }
-    }
-    Err(refusal.unwrap_or_else(|| Refusal::new(RefusalCode::NoTarget, "no address")))
-}
-
-const MAX_LISTED_TARGETS: usize = 10;
-
-/// The one that is meant: by number from 1, by a part of its title or address, or the only one.
-fn choose_target(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Refusal> {
-    let none = |text: String| Refusal::new(RefusalCode::NoTarget, text);
-    let listed = || {
-        let lines = targets.iter().enumerate().take(MAX_LISTED_TARGETS);
-        let lines = lines.map(|(at, target)| format!("{} {} \"{}\" {}", at + 1, target.kind, target.title, target.url));
-        let more = match targets.len().saturating_sub(MAX_LISTED_TARGETS) {
-            0 => String::new(),
-            more => format!("; {more} more: collect --list --url"),
-        };
-        format!("--target N or a part of a title: {}{more}", lines.collect::<Vec<_>>().join("; "))
-    };
-    let matches = |at: usize, target: &TargetInfo| match asked {
-        Some(asked) => match asked.parse::<usize>() {
-            Ok(number) => at + 1 == number,
-            Err(_) => target.title.contains(asked) || target.url.contains(asked),
-        },
-        None => target.kind == "node" || target.kind == "page",
-    };
-    let found: Vec<&TargetInfo> =
-        targets.iter().enumerate().filter(|(at, target)| matches(*at, target)).map(|(_, target)| target).collect();
-    match found[..] {
-        _ if targets.is_empty() => Err(none("the inspector lists no page or worker".into())),
-        [] => Err(none("the inspector lists no such page or worker".into()).with_hint(listed())),
-        [only] if only.web_socket_debugger_url.is_empty() => {
-            Err(none(format!("another program is at \"{}\": its developer tools?", only.title)))
-        }
-        [only] => Ok(only.clone()),
-        _ => Err(none(format!("the inspector lists {} pages and workers", found.len())).with_hint(listed())),
-    }
-}
-
-/// `http://HOST:PORT`, `ws://HOST:PORT/PATH`: the addresses, and the path of a websocket.
-fn parse_url(url: &str) -> Result<(Vec<SocketAddr>, Option<String>), Refusal> {
-    let wrong = || Refusal::new(RefusalCode::NoTarget, format!("--url {url}: write it as http://127.0.0.1:9229"));
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let addresses = host.to_socket_addrs().map_err(|_| wrong())?.collect();
-    match scheme {
-        "http" => Ok((addresses, None)),
-        "ws" => Ok((addresses, Some(format!("/{path}")))),
-        _ => Err(wrong()),
-    }
-}
-
+/// Takes a snapshot, in the session that is in its place or in one of its own. Where there is a place for one the session stays
+/// open there: V8 forgets the ids of objects when one ends.
 pub(super) fn dump(
     process: Option<&Process>,
     runtime: TargetRuntime,
     mut request: DumpRequest<'_>,
+    mut place: Option<&mut Option<InspectorSession>>,
     collected: &mut Collected,
 ) -> Result<Dumped, Refusal> {
-    let options = request.options;
-    let limit = options.timeout.unwrap_or(LONGEST_SILENCE);
-    let mut opened = None;
-    let (address, path) = match (&options.url, process) {
-        (Some(url), _) => {
-            let (addresses, path) = parse_url(url)?;
-            let address = if path.is_some() {
-                first_answer_of(&addresses, |address| connect(None, address).map(|_| address))?
-            } else {
-                let inspector = first_answer_of(&addresses, |address| inspector_at(None, address, limit))?;
-                collected.runtime = Some(inspector.runtime);
-                collected.runtime_version = Some(inspector.version);
-                inspector.address
-            };
-            (address, path)
-        }
-        (None, Some(process)) => {
-            let inspector = match find_inspector(process, true) {
-                Some(inspector) => inspector,
-                None => {
-                    if runtime == TargetRuntime::Node {
-                        request.announce(plan(process, "", None, &request))?;
-                    }
-                    let (inspector, closing) = opened_inspector::open(process, runtime, options.open_inspector, limit)?;
-                    opened = Some(closing);
-                    inspector
-                }
-            };
-            collected.runtime_version = Some(inspector.version.clone());
-            (inspector.address, None)
-        }
-        (None, None) => return Err(Refusal::new(RefusalCode::NoTarget, "neither a process nor --url")),
-    };
-    let path = match path {
-        Some(path) => path,
-        None => {
-            let target = choose_target(&targets(process, address)?, options.target.as_deref())?;
-            let rest = target.web_socket_debugger_url.split_once("://").map_or("", |(_, rest)| rest);
-            format!("/{}", rest.split_once('/').map_or("", |(_, path)| path))
-        }
-    };
-    let version = collected.runtime_version.clone().unwrap_or_default();
-    if is_too_old(&version, runtime) {
-        let text = format!("Node {version}: too old: no heap snapshot over its diagnostics");
-        return Err(Refusal::new(RefusalCode::TooOld, text));
-    }
+    let open = place.as_deref_mut().and_then(Option::take);
+    let mut session = open.map_or_else(|| InspectorSession::open(process, runtime, &mut request, collected), Ok)?;
+    collected.runtime_version = session.runtime_version.clone();
     // A page's memory and CPU time are those of a process of its own, which cannot be told.
     let watched = process.filter(|_| runtime == TargetRuntime::Node);
-    // An inspector that is just being closed for a signal is left alone.
-    crate::files::wait_if_signalled();
-    let stream = connect(process, address)?;
-    let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
-    crate::files::wait_if_signalled();
-    if opened.is_none() {
-        let heap = heap_bytes(&mut socket)?;
+    if !std::mem::take(&mut session.is_announced) {
+        let heap = session.heap_bytes()?;
+        let version = session.runtime_version.as_deref().unwrap_or_default();
         request.announce(match watched {
-            Some(process) => plan(process, &version, heap, &request),
-            None => plan_without_process(&address.to_string(), collected, heap, &request),
+            Some(process) => plan(process, version, heap, &request),
+            None => plan_without_process(session.socket.peer(), collected, heap, &request),
         })?;
     }
-    let DumpRequest { file, observer, .. } = request;
-    let watch = ProcessWatch::new(watched, options.timeout, observer);
-    let dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
-    let (snapshot_check, surrogate_joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
-    let dumped =
-        SnapshotTransfer { socket, watch, dump_writer, snapshot_check, surrogate_joiner, is_profiler_enabled: false }
-            .run(collected)?;
-    if let Some(opened) = opened {
-        opened.close();
+    let DumpRequest { options, file, observer } = request;
+    if place.is_some() && runtime == TargetRuntime::Node {
+        session.ask_for_end_notice()?;
     }
-    Ok(dumped)
-}
-
-fn is_too_old(version: &str, runtime: TargetRuntime) -> bool {
-    const FIRST_SUPPORTED_VERSION: u32 = 8;
-    let major = version.strip_prefix('v').and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    runtime == TargetRuntime::Node && major.is_some_and(|major| major < FIRST_SUPPORTED_VERSION)
-}
-
-/// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
-/// snapshots may still be.
-fn plan(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
-    let rss = process.rss_bytes();
-    let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE_PROCESS_BYTES)).min(rss);
-    let needed = snapshot_memory_bytes(heap);
-    let pause = expected_pause(heap);
-    let free = free_memory(process).filter(|&free| free < needed);
-    let risk = free.map(|free| Refusal::no_memory(process.pid, needed, free));
-    let version = if version.is_empty() { String::new() } else { format!(" {version}") };
-    let text = format!(
-        "Node.js{version}, process {} ({}), {}: its main thread's heap; that thread stops while it is written: about {} of CPU, \
-         and it takes up to {} more, a part of which may stay",
-        process.pid,
-        process.name,
-        format_bytes(rss),
-        format_seconds(pause),
-        format_bytes(needed),
-    );
-    CollectPlan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
-}
-
-/// The same of what is behind an address.
-fn plan_without_process(
-    peer: &str,
-    collected: &Collected,
-    heap: Option<u64>,
-    request: &DumpRequest<'_>,
-) -> CollectPlan {
-    let runtime = collected.runtime.map_or("inspector", TargetRuntime::name);
-    let version = collected.runtime_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
-    let (pause, cost) = match heap {
-        Some(heap) => {
-            let pause = expected_pause(heap);
-            let needed = format_bytes(snapshot_memory_bytes(heap));
-            (pause, format!("{} of CPU, and it takes up to {needed} more", format_seconds(pause)))
-        }
-        None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
+    let mut transfer = SnapshotTransfer {
+        socket: &mut session.socket,
+        watch: ProcessWatch::new(watched, options.timeout, observer),
+        dump_writer: BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?,
+        snapshot_check: SnapshotCheck::default(),
+        surrogate_joiner: SurrogateJoiner::default(),
+        is_profiler_enabled: false,
+        // A browser does not wait for who is connected.
+        tells_its_end: runtime == TargetRuntime::Chromium,
+        is_ending: session.is_ending,
     };
-    let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
-    CollectPlan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
-}
-
-fn snapshot_memory_bytes(heap: u64) -> u64 {
-    heap.saturating_mul(SNAPSHOT_MEMORY_FACTOR).saturating_add(SNAPSHOT_MEMORY_BASE_BYTES)
-}
-
-fn expected_pause(heap: u64) -> Duration {
-    CollectPlan::rounded_pause(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
-}
-
-/// Bytes of a heap in use, where the inspector tells. It needs no pause.
-fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
-    socket.send(&request(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
-    let asked = Instant::now();
-    while asked.elapsed() < GET_TIMEOUT {
-        match socket.receive()? {
-            Received::Message(text) => {
-                // What else is wrong with it is said later.
-                let message: InspectorMessage = serde_json::from_slice(&text).unwrap_or_default();
-                if message.id == Some(HEAP_USAGE_REQUEST_ID) {
-                    return Ok(message.result.map(|usage| usage.used_size as u64).filter(|&bytes| bytes > 0));
-                }
-            }
-            Received::PartialMessage | Received::NothingYet => {}
-            Received::Closed => break,
-        }
+    let pause = transfer.run()?;
+    let place = place.filter(|_| transfer.tells_its_end && !transfer.is_ending);
+    if place.is_none() {
+        transfer.disable_profiler();
     }
-    Ok(None)
+    let objects = transfer.finish()?;
+    let SnapshotTransfer { watch, dump_writer, .. } = transfer;
+    collected.note_figures(&watch, Some(pause));
+    match place {
+        Some(place) => *place = Some(session),
+        None => drop(session),
+    }
+    let file = dump_writer.finish()?;
+    collected.objects = Some(objects);
+    Ok((file, None))
 }
 
 struct SnapshotTransfer<'w> {
-    socket: WebSocket,
+    socket: &'w mut WebSocket,
     watch: ProcessWatch<'w>,
     dump_writer: BackgroundWriter,
     snapshot_check: SnapshotCheck,
     surrogate_joiner: SurrogateJoiner,
     /// Has the first request been answered?
     is_profiler_enabled: bool,
+    /// It will say when it waits for this session, for it to end.
+    tells_its_end: bool,
+    /// It has said so.
+    is_ending: bool,
 }
 
 impl SnapshotTransfer<'_> {
-    fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
+    /// Lets the snapshot come, and gives the time that it took.
+    fn run(&mut self) -> Result<Duration, Refusal> {
         self.socket.send(&request(ENABLE_REQUEST_ID, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
@@ -354,18 +136,17 @@ impl SnapshotTransfer<'_> {
         }
         let pause = asked.elapsed();
         self.watch.check_progress(true)?;
-        self.disable_profiler();
+        Ok(pause)
+    }
+
+    /// Writes what is left, and gives the number of objects. Error: `incomplete`.
+    fn finish(&mut self) -> Result<u64, Refusal> {
         let rest = std::mem::take(&mut self.surrogate_joiner).finish();
         self.write(&rest)?;
-        let Some(objects) = self.snapshot_check.object_count_if_whole() else {
+        self.snapshot_check.object_count_if_whole().ok_or_else(|| {
             let text = "the snapshot is not whole: its end or its counts do not fit";
-            return Err(Refusal::new(RefusalCode::Incomplete, text));
-        };
-        self.socket.close();
-        let file = self.dump_writer.finish()?;
-        collected.objects = Some(objects);
-        collected.note_figures(&self.watch, Some(pause));
-        Ok((file, None))
+            Refusal::new(RefusalCode::Incomplete, text)
+        })
     }
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
@@ -386,6 +167,8 @@ impl SnapshotTransfer<'_> {
     fn take_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
         let foreign = |_| Refusal::protocol("the inspector", "its protocol", text);
         let message: InspectorMessage = serde_json::from_slice(text).map_err(foreign)?;
+        self.is_ending |= message.is_end_notice();
+        self.tells_its_end |= message.id == Some(END_NOTICE_REQUEST_ID) && message.error.is_none();
         if message.method.as_deref() == Some("HeapProfiler.addHeapSnapshotChunk") {
             let bytes = self.surrogate_joiner.join(message.params.chunk.0);
             self.write(&bytes)?;
@@ -430,57 +213,4 @@ pub fn read_answer(bytes: &[u8]) {
     let _ = snapshot_check.object_count_if_whole();
     let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose_target(&targets, None));
     let _ = serde_json::from_slice::<protocol::VersionInfo>(bytes);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_name_an_address_and_perhaps_a_path() {
-        let address: SocketAddr = "127.0.0.1:9229".parse().expect("an address");
-        for url in ["http://127.0.0.1:9229", "127.0.0.1:9229", "http://127.0.0.1:9229/json"] {
-            assert_eq!(parse_url(url).expect(url), (vec![address], None));
-        }
-        assert_eq!(parse_url("ws://127.0.0.1:9229/a/b").expect("a path"), (vec![address], Some("/a/b".into())));
-        for url in ["", "http://", "https://127.0.0.1:1", "127.0.0.1"] {
-            assert_eq!(parse_url(url).expect_err(url).code, RefusalCode::NoTarget);
-        }
-    }
-
-    #[test]
-    fn each_address_of_a_name_is_tried() {
-        let addresses: Vec<SocketAddr> =
-            ["[::1]:1", "127.0.0.1:2"].map(|text| text.parse().expect("an address")).to_vec();
-        let answer = |address: SocketAddr| match address.port() {
-            1 => Err(Refusal::new(RefusalCode::System, "refused")),
-            port => Ok(port),
-        };
-        assert_eq!(first_answer_of(&addresses, answer).expect("the second"), 2);
-        assert_eq!(first_answer_of(&addresses[..1], answer).expect_err("none").code, RefusalCode::System);
-    }
-
-    #[test]
-    fn a_target_is_chosen_when_there_is_one_or_it_is_named() {
-        let target = |kind: &str, title: &str| TargetInfo {
-            kind: kind.into(),
-            title: title.into(),
-            url: format!("file:///{title}"),
-            web_socket_debugger_url: "ws://x/1".into(),
-        };
-        let page = [target("service_worker", "w"), target("page", "a")];
-        assert_eq!(choose_target(&page, None).expect("one").title, "a");
-        assert_eq!(choose_target(&page, Some("1")).expect("the first").title, "w");
-        let pages = [target("page", "a"), target("page", "b")];
-        assert_eq!(choose_target(&pages, Some("b")).expect("by title").title, "b");
-        for (targets, asked) in [(&pages[..], None), (&[], None), (&pages[..], Some("c")), (&pages[..], Some("3"))] {
-            assert_eq!(choose_target(targets, asked).expect_err("none").code, RefusalCode::NoTarget);
-        }
-    }
-
-    #[test]
-    fn versions_before_8_are_too_old() {
-        assert!(is_too_old("v6.17.1", TargetRuntime::Node) && !is_too_old("v20.20.2", TargetRuntime::Node));
-        assert!(!is_too_old("6.0.0.0", TargetRuntime::Chromium));
-    }
 }

@@ -52,7 +52,7 @@ pub(super) fn open(
     check_runtime(process, TargetRuntime::Node)?;
     if !is_allowed {
         let text = format!(
-            "no inspector is open in process {pid}: --open-inspector opens one on 127.0.0.1:{port} for the time of the dump \
+            "no inspector is open in process {pid}: --open-inspector opens one on 127.0.0.1:{port} for the time of the dump, or of the series \
              (every user of this machine can use it meanwhile)"
         );
         return Err(Refusal::new(RefusalCode::NeedsOpenInspector, text)
@@ -153,10 +153,6 @@ impl OpenedInspector {
     fn has_waited(&self, limit: Duration) -> bool {
         let opening = *self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(opening, InspectorOpening::Asked(at) if at.elapsed() >= limit)
-    }
-
-    pub(super) fn close(self) {
-        drop(self.closing);
     }
 }
 

@@ -36,6 +36,13 @@ pub(super) struct InspectorMessage {
     pub(super) result: Option<HeapUsage>,
 }
 
+impl InspectorMessage {
+    /// Does a Node.js that is done wait for the session, for it to end?
+    pub(super) fn is_end_notice(&self) -> bool {
+        self.method.as_deref() == Some("NodeRuntime.waitingForDisconnect")
+    }
+}
+
 /// Answer of `Runtime.getHeapUsage`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

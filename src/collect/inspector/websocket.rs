@@ -64,6 +64,14 @@ impl WebSocket {
         Ok(WebSocket { stream, peer: peer.to_string(), frames, close_at_end: None })
     }
 
+    pub(super) fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
     pub(super) fn send(&mut self, text: &str) -> Result<(), Refusal> {
         self.send_frame(FINAL_BIT | OPCODE_TEXT, text.as_bytes())
     }

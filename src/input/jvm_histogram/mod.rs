@@ -7,23 +7,22 @@
 //! Total         62674        3054024
 //! ```
 //!
-//! OpenJ9's jmap has `object count` and `total size`, and no colon. docs/formats/jvm-histogram.md has the forms, the codes, and
+//! OpenJ9's jmap and jcmd have `object count` and `total size`, and no colon. docs/formats/jvm-histogram.md has the forms, the codes, and
 //! where each rule comes from.
 
 mod problem_codes;
 
-use super::histogram_text::{Line, TableForm};
+use super::histogram_text::{Line, TableForm, TableHeading};
 use super::java_types::source_form;
 use super::{Format, Runtime};
 
 /// The reader.
 pub(super) static JVM_HISTOGRAM: TableForm = TableForm {
     format: Format::text("jvm-histogram", "Java class histogram (jcmd GC.class_histogram, jmap -histo)", Runtime::Java),
-    heading: &[
-        &["num", "#instances", "#bytes", "class", "name"],
-        &["num", "object", "count", "total", "size", "class", "name"],
+    headings: &[
+        TableHeading { words: &["num", "#instances", "#bytes", "class", "name"], row, has_total: true },
+        TableHeading { words: &["num", "object", "count", "total", "size", "class", "name"], row, has_total: true },
     ],
-    row,
     name: source_form,
     codes: &problem_codes::CODES,
 };

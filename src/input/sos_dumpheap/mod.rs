@@ -1,10 +1,13 @@
-//! What `dumpheap -stat` of SOS (WinDbg, LLDB, dotnet-dump) prints, once or many times in a log.
+//! What `dumpheap -stat` of SOS (WinDbg, LLDB, dotnet-dump) and `dotnet-gcdump report` print, once or many times in a log.
 //!
 //! ```text
 //! Statistics:
 //!               MT    Count    TotalSize Class Name
 //! 00007f6c1dc00f90   206770     19494060 System.String
 //! Total 428516 objects
+//!
+//!    Object Bytes     Count  Type
+//!         200,024       190  System.Byte[] (Bytes > 100K)  [System.Private.CoreLib.dll]
 //! ```
 //!
 //! Newer versions have commas in numbers and bytes in the last line. docs/formats/sos-dumpheap.md has the forms, the codes, and
@@ -12,15 +15,21 @@
 
 mod problem_codes;
 
-use super::dotnet::clean_type_name;
-use super::histogram_text::{Line, TableForm};
+use super::dotnet::{clean_type_name, is_array_name, without_size_suffix};
+use super::histogram_text::{Line, TableForm, TableHeading};
 use super::{Format, Runtime};
 
 /// The reader.
 pub(super) static SOS_DUMPHEAP: TableForm = TableForm {
-    format: Format::text("sos-dumpheap", ".NET heap statistics (dumpheap -stat of SOS)", Runtime::DotNet),
-    heading: &[&["MT", "Count", "TotalSize", "Class", "Name"]],
-    row,
+    format: Format::text(
+        "sos-dumpheap",
+        ".NET heap statistics (dumpheap -stat of SOS, dotnet-gcdump report)",
+        Runtime::DotNet,
+    ),
+    headings: &[
+        TableHeading { words: &["MT", "Count", "TotalSize", "Class", "Name"], row, has_total: true },
+        TableHeading { words: &["Object", "Bytes", "Count", "Type"], row: report_row, has_total: false },
+    ],
     name: without_assemblies,
     codes: &problem_codes::CODES,
 };
@@ -49,6 +58,24 @@ fn row(line: &str) -> Line<'_> {
         (Some(blocks), Some(bytes)) if rest.trim() == "Free" => Line::NoObjects(blocks, bytes),
         (Some(objects), Some(bytes)) if !rest.is_empty() => Line::Row(rest.trim_end(), objects, bytes),
         _ => Line::Bad,
+    }
+}
+
+/// A row of `dotnet-gcdump report`: bytes of one object, objects, type, and its module in brackets. Objects of one type are of
+/// one size but for arrays and strings, of which it is that of one of them.
+fn report_row(line: &str) -> Line<'_> {
+    let mut words = line.splitn(2, char::is_whitespace);
+    let (size, rest) = (words.next().and_then(number), words.next().unwrap_or_default().trim_start());
+    let (objects, name) = rest.split_once(char::is_whitespace).unwrap_or_default();
+    let (Some(size), Some(objects)) = (size, number(objects)) else { return Line::Other };
+    let name = name.trim();
+    let name = without_size_suffix(name.rsplit_once("  [").map_or(name, |(name, _)| name));
+    let bytes = objects.saturating_mul(size);
+    match () {
+        // What stands above the table of the next report.
+        () if name.is_empty() => Line::Other,
+        () if is_array_name(name) || name == "System.String" => Line::EstimatedRow(name, objects, bytes),
+        () => Line::Row(name, objects, bytes),
     }
 }
 
@@ -90,7 +117,7 @@ fn without_assemblies(raw: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, row, without_assemblies};
+    use super::{Line, report_row, row, without_assemblies};
 
     #[test]
     fn rows() {
@@ -106,6 +133,23 @@ mod tests {
             ("", Line::Other),
         ] {
             assert_eq!(row(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn rows_of_reports() {
+        for (line, expected) in [
+            (
+                "200,024       190  System.Byte[] (Bytes > 100K)  [System.Private.CoreLib.dll]",
+                Line::EstimatedRow("System.Byte[]", 190, 38_004_560),
+            ),
+            ("22     2,094  System.String", Line::EstimatedRow("System.String", 2094, 46_068)),
+            ("24  3  Shop.Cache<A[],B>  [Shop.dll]", Line::Row("Shop.Cache<A[],B>", 3, 72)),
+            ("13,633  GC Heap objects", Line::Other),
+            ("[static vars]", Line::Other),
+            ("", Line::Other),
+        ] {
+            assert_eq!(report_row(line), expected, "{line}");
         }
     }
 

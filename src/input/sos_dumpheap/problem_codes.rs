@@ -4,6 +4,10 @@ use crate::input::ProblemCode;
 use crate::input::histogram_text::TableCodes;
 
 pub(super) static CODES: TableCodes = TableCodes {
+    estimate: Some(ProblemCode::warning(
+        "one-size",
+        "rows of arrays and strings of dotnet-gcdump report, which tells the size of one of them: their bytes are an estimate",
+    )),
     bad_row: ProblemCode::warning("bad-row", "rows without readable numbers or a name; skipped"),
     no_total: ProblemCode::warning(
         "no-total",

@@ -1,0 +1,172 @@
+//! A session at an inspector: from a process or an address to an open connection, which a series keeps between its dumps.
+
+use std::net::TcpStream;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::find::{choose_target, find_inspector, first_answer_of, parse_url};
+use super::http::{GET_TIMEOUT, inspector_at, targets};
+use super::opened_inspector::{self, OpenedInspector};
+use super::plan::plan;
+use super::protocol::{InspectorMessage, request};
+use super::websocket::{Received, WebSocket};
+use crate::collect::lock::ProcessLock;
+use crate::collect::ports::connect;
+use crate::collect::process::Process;
+use crate::collect::process_watch::LONGEST_SILENCE;
+use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::request::DumpRequest;
+use crate::collect::{Collected, TargetRuntime};
+
+const HEAP_USAGE_REQUEST_ID: u64 = 4;
+pub(super) const END_NOTICE_REQUEST_ID: u64 = 5;
+
+/// Dropped, the connection ends as the protocol has it, and behind it an inspector that was opened for it is closed.
+pub(crate) struct InspectorSession {
+    pub(super) socket: WebSocket,
+    pub(super) runtime_version: Option<String>,
+    /// What is going to happen was said before the inspector was opened.
+    pub(super) is_announced: bool,
+    /// The process waits for the end of this session, for it to end.
+    pub(super) is_ending: bool,
+    _opened: Option<OpenedInspector>,
+    lock: Option<ProcessLock>,
+}
+
+impl InspectorSession {
+    /// Finds the inspector of a process, which is opened where the user allows it, or the one at an address, and connects to the
+    /// target that is asked for.
+    pub(super) fn open(
+        process: Option<&Process>,
+        runtime: TargetRuntime,
+        request: &mut DumpRequest<'_>,
+        collected: &mut Collected,
+    ) -> Result<Self, Refusal> {
+        let options = request.options;
+        let limit = options.timeout.unwrap_or(LONGEST_SILENCE);
+        let mut opened = None;
+        let (address, path) = match (&options.url, process) {
+            (Some(url), _) => {
+                let (addresses, path) = parse_url(url)?;
+                let address = if path.is_some() {
+                    first_answer_of(&addresses, |address| connect(None, address).map(|_| address))?
+                } else {
+                    let inspector = first_answer_of(&addresses, |address| inspector_at(None, address, limit))?;
+                    collected.runtime = Some(inspector.runtime);
+                    collected.runtime_version = Some(inspector.version);
+                    inspector.address
+                };
+                (address, path)
+            }
+            (None, Some(process)) => {
+                let inspector = match find_inspector(process, true) {
+                    Some(inspector) => inspector,
+                    None => {
+                        if runtime == TargetRuntime::Node {
+                            request.announce(plan(process, "", None, request))?;
+                        }
+                        let (inspector, closing) =
+                            opened_inspector::open(process, runtime, options.open_inspector, limit)?;
+                        opened = Some(closing);
+                        inspector
+                    }
+                };
+                collected.runtime_version = Some(inspector.version.clone());
+                (inspector.address, None)
+            }
+            (None, None) => return Err(Refusal::new(RefusalCode::NoTarget, "neither a process nor --url")),
+        };
+        let path = match path {
+            Some(path) => path,
+            None => {
+                let target = choose_target(&targets(process, address)?, options.target.as_deref())?;
+                let rest = target.web_socket_debugger_url.split_once("://").map_or("", |(_, rest)| rest);
+                format!("/{}", rest.split_once('/').map_or("", |(_, path)| path))
+            }
+        };
+        let runtime_version = collected.runtime_version.clone();
+        let version = runtime_version.as_deref().unwrap_or_default();
+        if is_too_old(version, runtime) {
+            let text = format!("Node {version}: too old: no heap snapshot over its diagnostics");
+            return Err(Refusal::new(RefusalCode::TooOld, text));
+        }
+        // An inspector that is just being closed for a signal is left alone.
+        crate::files::wait_if_signalled();
+        let stream = connect(process, address)?;
+        let socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
+        crate::files::wait_if_signalled();
+        let is_announced = opened.is_some();
+        Ok(InspectorSession { socket, runtime_version, is_announced, is_ending: false, _opened: opened, lock: None })
+    }
+
+    /// Keeps the process for this session.
+    pub(crate) fn hold_lock(&mut self, lock: ProcessLock) {
+        self.lock = Some(lock);
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.socket.stream()
+    }
+
+    /// Bytes of a heap in use, where the inspector tells. It needs no pause.
+    pub(super) fn heap_bytes(&mut self) -> Result<Option<u64>, Refusal> {
+        self.socket.send(&request(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
+        let asked = Instant::now();
+        while asked.elapsed() < GET_TIMEOUT {
+            match self.socket.receive()? {
+                Received::Message(text) => {
+                    // What else is wrong with it is said later.
+                    let message: InspectorMessage = serde_json::from_slice(&text).unwrap_or_default();
+                    self.is_ending |= message.is_end_notice();
+                    if message.id == Some(HEAP_USAGE_REQUEST_ID) {
+                        return Ok(message.result.map(|usage| usage.used_size as u64).filter(|&bytes| bytes > 0));
+                    }
+                }
+                Received::PartialMessage | Received::NothingYet => {}
+                Received::Closed => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// A Node.js that is done waits until all sessions have ended: it is to say so. Versions before 12 do not know how.
+    pub(super) fn ask_for_end_notice(&mut self) -> Result<(), Refusal> {
+        let what = json!({ "enabled": true });
+        self.socket.send(&request(END_NOTICE_REQUEST_ID, "NodeRuntime.notifyWhenWaitingForDisconnect", what))
+    }
+
+    /// Reads what has come between two dumps. Returns true if the process waits for the end of the session, or has ended it.
+    pub(crate) fn is_to_end(&mut self) -> bool {
+        loop {
+            match self.socket.receive() {
+                Ok(Received::Message(text)) => {
+                    let message: InspectorMessage = serde_json::from_slice(&text).unwrap_or_default();
+                    if message.is_end_notice() {
+                        return true;
+                    }
+                }
+                Ok(Received::PartialMessage) => {}
+                Ok(Received::NothingYet) => return false,
+                Ok(Received::Closed) | Err(_) => return true,
+            }
+        }
+    }
+}
+
+fn is_too_old(version: &str, runtime: TargetRuntime) -> bool {
+    const FIRST_SUPPORTED_VERSION: u32 = 8;
+    let major = version.strip_prefix('v').and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    runtime == TargetRuntime::Node && major.is_some_and(|major| major < FIRST_SUPPORTED_VERSION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_before_8_are_too_old() {
+        assert!(is_too_old("v6.17.1", TargetRuntime::Node) && !is_too_old("v20.20.2", TargetRuntime::Node));
+        assert!(!is_too_old("6.0.0.0", TargetRuntime::Chromium));
+    }
+}
