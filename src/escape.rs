@@ -6,7 +6,7 @@
 //! | tables, pipes, csv, tsv, sentences, error messages | `\u{1b}` | quotes in csv and tsv, by the csv crate |
 //! | Markdown | `\u{1b}` | [`escape_markdown`] in paragraphs, [`code_span`] in tables |
 //! | JSON, memory-infra | `\u001b`, in two halves from U+10000 on | what JSON itself escapes |
-//! | folded, flame graph | `\u{1b}` | [`escape_frame`]; XML by inferno |
+//! | folded, flame graph | `\u{1b}` | [`escape_folded_frame`]; XML by inferno |
 //! | dot | `\u{1b}` | [`escape_dot_label_text`]; quotes by petgraph |
 
 use std::borrow::Cow;

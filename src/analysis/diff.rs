@@ -37,11 +37,11 @@ pub struct DiffAmounts {
 /// One of the figures of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// [`Amounts::count`].
+    /// [`DiffAmounts::count`].
     Count,
-    /// [`Amounts::bytes`].
+    /// [`DiffAmounts::bytes`].
     Bytes,
-    /// [`Amounts::retained_bytes`].
+    /// [`DiffAmounts::retained_bytes`].
     RetainedBytes,
 }
 

@@ -1,6 +1,6 @@
 //! Heap dumps of live processes, from outside: over the runtime's own socket, as its own tools do, with nothing but the
 //! kernel. One file a protocol; beside them what is common: what a process is (`process`), the file (`dump_file`), what
-//! is put right whatever happens ([`AtExit`](crate::files::AtExit)).
+//! is put right whatever happens ([`ExitAction`](crate::files::ExitAction)).
 //!
 //! The rules that hold for all runtimes:
 //!

@@ -18,7 +18,7 @@ use super::system::signals;
 #[cfg(feature = "parquet")]
 static CREATED_FOLDERS: Mutex<Vec<ExitAction>> = Mutex::new(Vec::new());
 
-/// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless
+/// Makes a folder and those it is in. It goes with [`remove_created_empty_folders`], and when a signal ends the program, unless
 /// there is something in it. Error: those of the file system.
 #[cfg(feature = "parquet")]
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {

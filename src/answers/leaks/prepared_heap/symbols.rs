@@ -7,7 +7,7 @@ use crate::analysis::leaks::ELEMENT_LABEL;
 /// Labels of the first references to one type, of objects whose references have no names at hand.
 const RESERVED_PLACE_LABEL_COUNT: u32 = 64;
 
-/// Numbers of names, from [`RESERVED_PLACE_LABELS`] on.
+/// Numbers of names, from [`RESERVED_PLACE_LABEL_COUNT`] on.
 #[derive(Debug, Default)]
 pub(in crate::answers::leaks) struct SymbolTable {
     numbers_by_name: FxHashMap<Box<str>, u32>,
