@@ -12,11 +12,11 @@ use super::{AllocationEntry, Frame, NameId};
 pub struct PathId(u32);
 
 /// Stands for a path that the heap at hand has no node of.
-const NO_NODE: u32 = u32::MAX;
+const NO_FRAME: u32 = u32::MAX;
 
 /// Makes heaps, one after another.
 #[derive(Debug)]
-pub struct HeapBuilder {
+pub struct AllocationHeapBuilder {
     root_name: NameId,
     /// The path of a name below a path.
     child_paths: FxHashMap<(u32, NameId), u32>,
@@ -24,21 +24,21 @@ pub struct HeapBuilder {
     paths: Vec<(NameId, u32)>,
     frames: Vec<Frame>,
     /// By node: its path.
-    node_paths: Vec<u32>,
+    frame_paths: Vec<u32>,
     entries: Vec<AllocationEntry>,
     /// Place of the entry of a node and type.
     entry_indices: FxHashMap<u64, u32>,
 }
 
-impl HeapBuilder {
+impl AllocationHeapBuilder {
     /// A heap with node 0 alone; `root` is the empty name.
     pub fn new(root: NameId) -> Self {
-        let mut builder = HeapBuilder {
+        let mut builder = AllocationHeapBuilder {
             root_name: root,
             child_paths: FxHashMap::default(),
             paths: vec![(root, 0)],
             frames: Vec::new(),
-            node_paths: Vec::new(),
+            frame_paths: Vec::new(),
             entries: Vec::new(),
             entry_indices: FxHashMap::default(),
         };
@@ -48,7 +48,7 @@ impl HeapBuilder {
 
     fn begin_heap(&mut self) {
         self.frames.push(Frame { name: self.root_name, parent: 0, is_self_cost: false });
-        self.node_paths.push(0);
+        self.frame_paths.push(0);
     }
 
     /// Room for so many entries.
@@ -58,41 +58,41 @@ impl HeapBuilder {
     }
 
     /// The path of a name below a node's. O(1), one search in a table.
-    pub fn child_path(&mut self, parent: u32, name: NameId) -> PathId {
+    pub fn find_or_add_child_path(&mut self, parent: u32, name: NameId) -> PathId {
         let next = self.paths.len() as u32;
-        let path = *self.child_paths.entry((self.node_paths[parent as usize], name)).or_insert(next);
+        let path = *self.child_paths.entry((self.frame_paths[parent as usize], name)).or_insert(next);
         if path == next {
-            self.paths.push((name, NO_NODE));
+            self.paths.push((name, NO_FRAME));
         }
         PathId(path)
     }
 
     /// The path of a node. O(1).
-    pub fn path_of(&self, node: u32) -> PathId {
-        PathId(self.node_paths[node as usize])
+    pub fn path_of_frame(&self, node: u32) -> PathId {
+        PathId(self.frame_paths[node as usize])
     }
 
     /// The node of a path one name longer than that of `parent`, made when it is new. O(1).
     pub fn find_or_add_frame_of_path(&mut self, parent: u32, path: PathId) -> u32 {
         let (name, node) = &mut self.paths[path.0 as usize];
-        if *node == NO_NODE {
+        if *node == NO_FRAME {
             *node = self.frames.len() as u32;
             self.frames.push(Frame { name: *name, parent, is_self_cost: false });
-            self.node_paths.push(path.0);
+            self.frame_paths.push(path.0);
         }
         *node
     }
 
     /// The node of a name below a node, made when it is new. O(1).
     pub fn find_or_add_frame(&mut self, parent: u32, name: NameId) -> u32 {
-        let path = self.child_path(parent, name);
+        let path = self.find_or_add_child_path(parent, name);
         self.find_or_add_frame_of_path(parent, path)
     }
 
     /// Adds figures to those of the same node and type. O(1).
     pub fn add_entry(&mut self, entry: AllocationEntry) {
         let next = self.entries.len() as u32;
-        let place = *self.entry_indices.entry(entry.frame_and_type()).or_insert(next);
+        let place = *self.entry_indices.entry(entry.frame_and_type_key()).or_insert(next);
         if place == next {
             self.entries.push(entry);
         } else {
@@ -104,10 +104,10 @@ impl HeapBuilder {
     /// The finished parts; the next heap begins. Nodes called `self_name` with nothing below them are what their parents
     /// allocated themselves.
     pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<AllocationEntry>) {
-        for &path in &self.node_paths[1..] {
-            self.paths[path as usize].1 = NO_NODE;
+        for &path in &self.frame_paths[1..] {
+            self.paths[path as usize].1 = NO_FRAME;
         }
-        self.node_paths.clear();
+        self.frame_paths.clear();
         self.entry_indices.clear();
         let (mut frames, entries) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.entries));
         if let Some(self_name) = self_name {
@@ -134,14 +134,14 @@ mod tests {
     fn backtraces_of_one_path_are_one_node_and_entries_of_one_place_are_added() {
         let mut names = NameTable::default();
         let [root, main, run, own] = ["", "main", "run", "<self>"].map(|name| names.intern(name));
-        let mut builder = HeapBuilder::new(root);
+        let mut builder = AllocationHeapBuilder::new(root);
         for round in 0..2 {
             let first = builder.find_or_add_frame(0, main);
             let second = builder.find_or_add_frame(first, run);
             let itself = builder.find_or_add_frame(first, own);
-            let again = builder.child_path(0, main);
+            let again = builder.find_or_add_child_path(0, main);
             assert_eq!((first, second, itself, builder.find_or_add_frame_of_path(0, again)), (1, 2, 3, 1), "{round}");
-            assert_eq!((builder.path_of(first), builder.path_of(0) == again), (again, false));
+            assert_eq!((builder.path_of_frame(first), builder.path_of_frame(0) == again), (again, false));
             for (bytes, allocations) in [(10, None), (u64::MAX, Some(2)), (1, Some(3))] {
                 builder.add_entry(AllocationEntry::new(second, Some(run), bytes, allocations));
             }
@@ -160,7 +160,7 @@ mod tests {
     fn a_node_with_callees_is_no_part_of_its_parent() {
         let mut names = NameTable::default();
         let [root, own] = ["", "<self>"].map(|name| names.intern(name));
-        let mut builder = HeapBuilder::new(root);
+        let mut builder = AllocationHeapBuilder::new(root);
         let outer = builder.find_or_add_frame(0, own);
         builder.find_or_add_frame(outer, own);
         let is_self_cost: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(|frame| frame.is_self_cost).collect();

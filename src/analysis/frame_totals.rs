@@ -37,7 +37,7 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) ->
             continue;
         }
         let amounts = by_name.entry(name).or_default();
-        let own = totals.own(at);
+        let own = totals.own_amount(at);
         amounts.flat.add(own.bytes, own.allocations);
         let uses = uses.entry(name).or_default();
         if *uses == 0 {
@@ -49,7 +49,8 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) ->
         open.extend(totals.callees(at).iter().map(|&callee| (callee, false)));
     }
     // Nothing is missing: what has no entries of its own allocated nothing itself.
-    for amounts in by_name.values_mut().filter(|amounts| totals.is_of_parts && amounts.cum.allocations.is_some()) {
+    for amounts in by_name.values_mut().filter(|amounts| totals.counts_exclusively && amounts.cum.allocations.is_some())
+    {
         amounts.flat.allocations.get_or_insert(0);
     }
     by_name
@@ -77,7 +78,7 @@ pub fn cum_bytes_of_names(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocations::{AllocationEntry, CountingMode, HeapBuilder, NameTable};
+    use crate::allocations::{AllocationEntry, AllocationHeapBuilder, CountingMode, NameTable};
     use crate::analysis::allocation_totals::TotalsOptions;
     use proptest::prelude::*;
 
@@ -89,7 +90,7 @@ mod tests {
         ) {
             let mut names = NameTable::default();
             let ids = ["", "a", "b", "c", "d"].map(|name| names.intern(name));
-            let (mut builder, mut expected) = (HeapBuilder::new(ids[0]), FxHashMap::<NameId, (u64, u64)>::default());
+            let (mut builder, mut expected) = (AllocationHeapBuilder::new(ids[0]), FxHashMap::<NameId, (u64, u64)>::default());
             for (stack, bytes) in &stacks {
                 let stack: Vec<NameId> = stack.iter().map(|&name| ids[name + 1]).collect();
                 let node = stack.iter().fold(0, |node, &name| builder.find_or_add_frame(node, name));
@@ -103,7 +104,7 @@ mod tests {
             let (frames, entries) = builder.finish_heap(None);
             let (process, labels, allocator) = Default::default();
             let counting = CountingMode::Exclusive;
-            let heap = AllocationHeap { dump_number: 1, pid: 1, part: 1, process, labels, allocator, counting, frames, entries };
+            let heap = AllocationHeap { dump_number: 1, pid: 1, part_number: 1, process_name: process, process_labels: labels, allocator_name: allocator, counting_mode: counting, frames, entries };
             let totals = AllocationTotals::compute(&heap, &TotalsOptions::WHOLE);
             let found = totals_by_frame_name(&heap, &totals);
             let bytes = |name| found.get(name).map_or((0, 0), |amounts: &FlatAndCum| (amounts.flat.bytes, amounts.cum.bytes));

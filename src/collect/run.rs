@@ -5,11 +5,11 @@ use std::time::{Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 
-use super::detect::detect;
+use super::detect::detect_runtime;
 use super::dump_file::DumpFile;
 use super::inspector::InspectorSession;
-use super::lock::ProcessLock;
 use super::process::Process;
+use super::process_lock::ProcessLock;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::DumpRequest;
 use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector};
@@ -20,22 +20,23 @@ use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet,
 pub fn collect(options: &CollectOptions, observer: &mut dyn CollectSupervisor) -> Collected {
     let process = options.pid.map(Process::open).transpose();
     match process {
-        Ok(process) => collect_from(process.as_ref(), options, None, observer),
+        Ok(process) => collect_from_process(process.as_ref(), options, None, observer),
         Err(refusal) => collect_with(options, |_| Err(refusal)),
     }
 }
 
 /// The same of a process that is known; none with an address. An inspector's session is left open where there is a place for
 /// it, and used where one is open.
-pub(super) fn collect_from(
+pub(super) fn collect_from_process(
     process: Option<&Process>,
     options: &CollectOptions,
     session: Option<&mut Option<InspectorSession>>,
     observer: &mut dyn CollectSupervisor,
 ) -> Collected {
-    collect_with(options, |collected| run(process, options, session, observer, collected))
+    collect_with(options, |collected| run_collection(process, options, session, observer, collected))
 }
 
+/// The answer around a run: its times, and the refusal where it fails.
 fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Result<(), Refusal>) -> Collected {
     let started = Instant::now();
     let now = DateTime::<Utc>::from(SystemTime::now());
@@ -51,7 +52,7 @@ fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Re
     collected
 }
 
-fn run(
+fn run_collection(
     process: Option<&Process>,
     options: &CollectOptions,
     mut session: Option<&mut Option<InspectorSession>>,
@@ -64,30 +65,30 @@ fn run(
             if process.state()?.is_stopped() {
                 return Err(process.stopped_refusal());
             }
-            options.runtime.map_or_else(|| detect(process), Ok)?
+            options.runtime.map_or_else(|| detect_runtime(process), Ok)?
         }
         None => options.runtime.unwrap_or(TargetRuntime::Node),
     };
-    (collected.runtime, collected.format) = (Some(runtime), Some(options.format(runtime).0));
+    (collected.runtime, collected.format) = (Some(runtime), Some(options.format_and_extension(runtime).0));
     check_options(options, runtime)?;
     if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
         let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
-        let command = if options.histogram { "GC.class_histogram" } else { "Dump.heap" };
+        let command = if options.take_histogram { "GC.class_histogram" } else { "Dump.heap" };
         let hint = format!("jcmd {pid} {command} of its own JDK does, and heapdump reads what it writes");
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
-    let path = match (&options.folder, &options.output) {
-        (Some(folder), _) => folder.join(file_name(options, runtime, "%Y%m%d-%H%M%S%.3f")),
+    let path = match (&options.output_folder, &options.output) {
+        (Some(folder), _) => folder.join(file_name_with_time(options, runtime, "%Y%m%d-%H%M%S%.3f")),
         (None, Some(output)) => output.clone(),
-        (None, None) if options.histogram => PathBuf::from("-"),
+        (None, None) if options.take_histogram => PathBuf::from("-"),
         (None, None) => default_file_name(options, runtime),
     };
     // An open session has it: the end of another one would make V8 forget the ids of objects.
     let is_locked = matches!(session, Some(Some(_)));
     let lock = process.filter(|_| !is_locked).map(ProcessLock::acquire).transpose()?;
-    let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_bytes);
-    let name = file.name();
-    let request = DumpRequest { options, file, observer };
+    let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_dump_bytes);
+    let name = file.display_name();
+    let request = DumpRequest { options, file, supervisor: observer };
     let (file, incomplete) = match (runtime, process) {
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
@@ -105,7 +106,7 @@ fn run(
             collected.file = Some(name);
             file.finish()
         }
-        Some(refusal) if options.whole_only => Err(refusal),
+        Some(refusal) if options.discard_incomplete => Err(refusal),
         Some(mut refusal) => {
             let kept = file.keep_incomplete()?;
             collected.file = kept.as_deref().map(|path: &Path| path.display().to_string());
@@ -120,19 +121,19 @@ fn run(
 fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
     let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     let given = [
-        ("--histogram", options.histogram, matches!(runtime, TargetRuntime::Hotspot | TargetRuntime::OpenJ9)),
+        ("--histogram", options.take_histogram, matches!(runtime, TargetRuntime::Hotspot | TargetRuntime::OpenJ9)),
         ("--all", options.include_unreachable, runtime == TargetRuntime::Hotspot),
         ("--buffer", options.max_buffer_bytes.is_some(), runtime == TargetRuntime::Dotnet),
-        ("--no-names", options.no_names, runtime == TargetRuntime::Dotnet),
-        ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.url.is_none()),
-        ("--target", options.target.is_some(), is_v8),
+        ("--no-names", options.omit_method_names, runtime == TargetRuntime::Dotnet),
+        ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.inspector_url.is_none()),
+        ("--target", options.inspector_target.is_some(), is_v8),
     ];
     match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
         Some((option, ..)) => {
             let text = format!("{option} is not for {}", runtime.name());
             let refusal = Err(Refusal::new(RefusalCode::Usage, text));
             let hint = "take a dump: heapdump stats FILE is its histogram";
-            if options.histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
+            if options.take_histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
         }
         None => Ok(()),
     }
@@ -140,19 +141,19 @@ fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(),
 
 impl CollectOptions {
     /// The name of the format that is taken, and how its files' names end.
-    fn format(&self, runtime: TargetRuntime) -> (&'static str, &'static str) {
-        if self.histogram { ("jvm-histogram", "txt") } else { runtime.format() }
+    fn format_and_extension(&self, runtime: TargetRuntime) -> (&'static str, &'static str) {
+        if self.take_histogram { ("jvm-histogram", "txt") } else { runtime.format_and_extension() }
     }
 }
 
 /// The name of a dump that is given none: `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
 pub fn default_file_name(options: &CollectOptions, runtime: TargetRuntime) -> PathBuf {
-    file_name(options, runtime, "%Y%m%d-%H%M%S")
+    file_name_with_time(options, runtime, "%Y%m%d-%H%M%S")
 }
 
 /// The same with the time in this form: of a series, with milliseconds, two may be of one second.
-fn file_name(options: &CollectOptions, runtime: TargetRuntime, form: &str) -> PathBuf {
-    let (_, extension) = options.format(runtime);
+fn file_name_with_time(options: &CollectOptions, runtime: TargetRuntime, form: &str) -> PathBuf {
+    let (_, extension) = options.format_and_extension(runtime);
     let pid = options.pid.map_or(String::new(), |pid| format!("{pid}-"));
     let now = DateTime::<Utc>::from(SystemTime::now()).format(form);
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))

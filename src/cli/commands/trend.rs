@@ -12,7 +12,7 @@ use crate::answers::{
     DiffBy, GroupBy, LeaksOptions, Limits, ProblemRow, TrendBuilder, TrendLimit, TrendOptions, leaks_since,
 };
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
+use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, RowLimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     lenient: LenientArgs,
     #[command(flatten)]
-    limit: LimitArgs,
+    limit: RowLimitArgs,
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
@@ -87,26 +87,27 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let ends = [read.first(), read.last()].into_iter().flatten().cloned().collect::<Vec<_>>();
         ask_together(session, &ends, input, |asked| {
             let [first, last] = asked else { return Ok(CommandOutcome::Answered) };
-            let options = LeaksOptions { rows: args.limit.limit_here(&args.common.output), ..LeaksOptions::default() };
+            let options =
+                LeaksOptions { rows: args.limit.row_limit_here(&args.common.output), ..LeaksOptions::default() };
             let found = leaks_since(first.dump, last.dump, &options).map_err(|error| last.explain(error))?;
-            answer.causes = found.suspects.sentences();
+            answer.causes = found.suspects.cause_sentences();
             Ok(CommandOutcome::Answered)
         })?;
     }
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
     let style = args.common.output.style();
-    let has_causes = style.format == Format::Json || style.format == Format::Table && style.terminal;
+    let has_causes = style.format == Format::Json || style.format == Format::Table && style.is_terminal;
     let pace = answer.pace_sentence(format_bytes);
     pace.iter().chain(&answer.causes).filter(|_| !has_causes).for_each(|text| session.print_sentence(text));
-    let growing = answer.growing.iter().filter(|_| args.grows);
-    let over = answer.over_limits.iter().map(|over| over.sentence(input.read.strict));
+    let growing = answer.growth_sentences.iter().filter(|_| args.grows);
+    let over = answer.limit_results.iter().map(|over| over.sentence(input.read.strict));
     over.chain(growing.clone().cloned()).for_each(|text| session.print_sentence(&text));
-    let is_over = answer.over_limits.iter().any(|over| over.is_over) || growing.count() > 0;
+    let is_over = answer.limit_results.iter().any(|over| over.is_over) || growing.count() > 0;
     if let Some(failed) = failed {
         return Ok(failed);
     }
-    if input.read.strict && answer.over_limits.iter().any(|over| !over.is_over) {
+    if input.read.strict && answer.limit_results.iter().any(|over| !over.is_over) {
         return Ok(CommandOutcome::Failed);
     }
     // Growth is that from the first dump to the last, but where it is asked for from dump to dump; in the order of time
@@ -117,11 +118,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if is_over {
         // What the last dump lacks is no growth.
         let since = problems.filter(|(at, _)| args.sort_by_time || *at != last);
-        args.lenient.check_growth(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
+        args.lenient.fail_if_cut_over_limits(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
         return Ok(CommandOutcome::NegativeAnswer);
     }
     let problems = problems.map(|(_, (file, problems))| (file.as_str(), &problems[..]));
-    args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;
+    args.lenient.fail_if_cut_within_limits(args.grows || !args.fail_over.is_empty(), problems)?;
     Ok(args.scope.outcome_of_several(session, answer.matches_nothing(), input.read.quiet))
 }
 
@@ -137,8 +138,8 @@ pub(super) fn ask_trend(
 ) -> Result<AskedTrend> {
     let dumps = TrendBuilder::new(options);
     let problems = Mutex::new(Vec::new());
-    let (_, failed) = ask_each(session, &with_folders_opened(files)?, false, input, |place, file| {
-        dumps.announce(file);
+    let (_, failed) = ask_each(session, &with_folders_expanded(files)?, false, input, |place, file| {
+        dumps.announce_dump(file);
         ask_input(session, place, Some(file), input, |asked| {
             let histograms = match asked.dump.content() {
                 Content::Histograms(all) if input.read.snapshot.is_none() => Some(all),
@@ -146,13 +147,14 @@ pub(super) fn ask_trend(
             };
             // Of a log all histograms are asked.
             if histograms.is_some() {
-                asked.warn_of_problems()
+                asked.print_problems()
             } else {
-                asked.warn()
+                asked.print_problems_and_notes()
             }
             let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
             problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
-            let added = histograms.map_or_else(|| dumps.add(asked.dump), |all| dumps.add_all(asked.dump, all, file));
+            let added = histograms
+                .map_or_else(|| dumps.add_dump(asked.dump), |all| dumps.add_histograms(asked.dump, all, file));
             added.map_err(|error| asked.explain(error))
         })
         .map(drop)
@@ -162,7 +164,7 @@ pub(super) fn ask_trend(
 }
 
 /// The files of each folder in its place, by name, without those that are hidden.
-fn with_folders_opened(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn with_folders_expanded(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {
         if !file.is_dir() {
@@ -181,18 +183,18 @@ fn with_folders_opened(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
 impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<TrendOptions> {
-        self.scope.check_type_limits(self.fail_over.iter().any(TrendLimit::limits_types))?;
+        self.scope.refuse_types_beside_type_limits(self.fail_over.iter().any(TrendLimit::limits_types))?;
         Ok(TrendOptions {
             scope: self.scope.options()?,
             by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
-            retained: self.retained,
+            judges_retained: self.retained,
             with_unchanged: self.all,
             min_growth: self.min_growth,
             judges_growth: self.grows,
-            by_time: self.sort_by_time,
+            sorts_by_time: self.sort_by_time,
             until_bytes: self.until,
-            wide: self.wide,
-            limits: Limits { rows: self.limit.limit_here(&self.common.output), reverse: false },
+            is_wide: self.wide,
+            limits: Limits { rows: self.limit.row_limit_here(&self.common.output), reverse: false },
             growth_limits: self.fail_over.clone(),
         })
     }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use rustix::fs::OFlags;
 
-use super::http::{DEFAULT_PORT, GET_TIMEOUT, Inspector, inspector_at, node_options_of, targets};
+use super::http::{DEFAULT_INSPECTOR_PORT, GET_TIMEOUT, Inspector, fetch_targets, node_options_of, probe_inspector_at};
 use super::protocol::TargetInfo;
 use crate::collect::ports::listening_addresses;
 use crate::collect::private_folder::{open_below, open_in_root, open_working_folder};
@@ -21,7 +21,7 @@ fn configured_ports(process: &Process) -> Vec<u16> {
     let is_option = |word: &str| PORT_OPTIONS.iter().any(|option| word.starts_with(option));
     let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
     let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
-    ports.chain([DEFAULT_PORT]).collect()
+    ports.chain([DEFAULT_INSPECTOR_PORT]).collect()
 }
 
 /// The inspector of a process, if it has one open: of the ports that it listens on, those that are named first. `all` asks
@@ -29,7 +29,7 @@ fn configured_ports(process: &Process) -> Vec<u16> {
 pub(crate) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> {
     let named = configured_ports(process);
     let mut addresses = listening_addresses(process);
-    let has_profile = profile_port(process);
+    let has_profile = port_in_browser_profile(process);
     let is_named = |address: &SocketAddr| {
         // `--inspect=0` is any port.
         let is_any = named.contains(&0) && address.ip().is_loopback();
@@ -37,11 +37,11 @@ pub(crate) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> 
     };
     sort::rows_by_key(&mut addresses, |address| !is_named(address));
     let tried = addresses.iter().filter(|address| all || is_named(address));
-    tried.copied().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
+    tried.copied().find_map(|address| probe_inspector_at(Some(process), address, GET_TIMEOUT).ok())
 }
 
 /// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
-fn profile_port(process: &Process) -> Option<u16> {
+fn port_in_browser_profile(process: &Process) -> Option<u16> {
     const MAX_PORT_FILE_BYTES: u64 = 64;
     let words = process.arguments();
     let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
@@ -58,9 +58,9 @@ fn profile_port(process: &Process) -> Option<u16> {
 }
 
 /// Kind, title and address of what is behind an inspector.
-pub(crate) fn list_targets(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
+pub(crate) fn list_target_fields(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
     let (addresses, _) = parse_url(url)?;
-    let targets = first_answer_of(&addresses, |address| targets(None, address))?;
+    let targets = first_answer_of(&addresses, |address| fetch_targets(None, address))?;
     Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
 }
 

@@ -20,12 +20,12 @@ use super::background_writer::{BackgroundWriter, SMALL_WRITE_QUEUE_BYTES};
 use super::process::Process;
 use super::process_watch::ProcessWatch;
 use super::refusal::{Refusal, RefusalCode};
-use super::request::{DumpRequest, Dumped};
+use super::request::{DumpOutcome, DumpRequest};
 use super::{Collected, TargetRuntime};
 use find::choose_target;
-pub(super) use find::{find_inspector, list_targets};
-use plan::{plan, plan_without_process};
-use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request};
+pub(super) use find::{find_inspector, list_target_fields};
+use plan::{plan_dump, plan_dump_without_process};
+use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request_text};
 use session::END_NOTICE_REQUEST_ID;
 pub(super) use session::InspectorSession;
 use snapshot_check::SnapshotCheck;
@@ -45,27 +45,27 @@ pub(super) fn dump(
     mut request: DumpRequest<'_>,
     mut place: Option<&mut Option<InspectorSession>>,
     collected: &mut Collected,
-) -> Result<Dumped, Refusal> {
+) -> Result<DumpOutcome, Refusal> {
     let open = place.as_deref_mut().and_then(Option::take);
     let mut session = open.map_or_else(|| InspectorSession::open(process, runtime, &mut request, collected), Ok)?;
     collected.runtime_version = session.runtime_version.clone();
     // A page's memory and CPU time are those of a process of its own, which cannot be told.
     let watched = process.filter(|_| runtime == TargetRuntime::Node);
     if !std::mem::take(&mut session.is_announced) {
-        let heap = session.heap_bytes()?;
+        let heap = session.ask_used_heap_bytes()?;
         let version = session.runtime_version.as_deref().unwrap_or_default();
-        request.announce(match watched {
-            Some(process) => plan(process, version, heap, &request),
-            None => plan_without_process(session.socket.peer(), collected, heap, &request),
+        request.seek_approval(match watched {
+            Some(process) => plan_dump(process, version, heap, &request),
+            None => plan_dump_without_process(session.socket.peer(), collected, heap, &request),
         })?;
     }
-    let DumpRequest { options, file, observer } = request;
+    let DumpRequest { options, file, supervisor } = request;
     if place.is_some() && runtime == TargetRuntime::Node {
         session.ask_for_end_notice()?;
     }
     let mut transfer = SnapshotTransfer {
         socket: &mut session.socket,
-        watch: ProcessWatch::new(watched, options.timeout, observer),
+        watch: ProcessWatch::new(watched, options.silence_limit, supervisor),
         dump_writer: BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?,
         snapshot_check: SnapshotCheck::default(),
         surrogate_joiner: SurrogateJoiner::default(),
@@ -81,7 +81,7 @@ pub(super) fn dump(
     }
     let objects = transfer.finish()?;
     let SnapshotTransfer { watch, dump_writer, .. } = transfer;
-    collected.note_figures(&watch, Some(pause));
+    collected.note_memory_and_pause(&watch, Some(pause));
     match place {
         Some(place) => *place = Some(session),
         None => drop(session),
@@ -91,6 +91,7 @@ pub(super) fn dump(
     Ok((file, None))
 }
 
+/// A snapshot on its way from the inspector into the file.
 struct SnapshotTransfer<'w> {
     socket: &'w mut WebSocket,
     watch: ProcessWatch<'w>,
@@ -108,16 +109,16 @@ struct SnapshotTransfer<'w> {
 impl SnapshotTransfer<'_> {
     /// Lets the snapshot come, and gives the time that it took.
     fn run(&mut self) -> Result<Duration, Refusal> {
-        self.socket.send(&request(ENABLE_REQUEST_ID, "HeapProfiler.enable", json!({})))?;
+        self.socket.send_text(&request_text(ENABLE_REQUEST_ID, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
         let options = json!({ "reportProgress": false, "captureNumericValue": true });
-        self.socket.send(&request(SNAPSHOT_REQUEST_ID, "HeapProfiler.takeHeapSnapshot", options))?;
+        self.socket.send_text(&request_text(SNAPSHOT_REQUEST_ID, "HeapProfiler.takeHeapSnapshot", options))?;
         let mut progressed = false;
         loop {
             match self.socket.receive()? {
                 Received::Message(text) => {
-                    if self.take_message(&text)? {
+                    if self.handle_message(&text)? {
                         break;
                     }
                     progressed = true;
@@ -128,7 +129,7 @@ impl SnapshotTransfer<'_> {
                     progressed = false;
                     if !self.is_profiler_enabled {
                         // That needs no pause.
-                        self.watch.check_answer_time(asked)?;
+                        self.watch.check_answer_time_if_unwatched(asked)?;
                     }
                 }
                 Received::Closed => return Err(self.closed_refusal()),
@@ -152,7 +153,8 @@ impl SnapshotTransfer<'_> {
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
     fn disable_profiler(&mut self) {
         let until = Instant::now() + CLOSE_TIMEOUT;
-        let mut is_open = self.socket.send(&request(DISABLE_REQUEST_ID, "HeapProfiler.disable", json!({}))).is_ok();
+        let mut is_open =
+            self.socket.send_text(&request_text(DISABLE_REQUEST_ID, "HeapProfiler.disable", json!({}))).is_ok();
         while is_open && Instant::now() < until {
             is_open = match self.socket.receive() {
                 Ok(Received::Message(text)) => serde_json::from_slice::<InspectorMessage>(&text)
@@ -164,7 +166,7 @@ impl SnapshotTransfer<'_> {
     }
 
     /// Takes a message. Returns true if it ends the snapshot.
-    fn take_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
+    fn handle_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
         let foreign = |_| Refusal::protocol("the inspector", "its protocol", text);
         let message: InspectorMessage = serde_json::from_slice(text).map_err(foreign)?;
         self.is_ending |= message.is_end_notice();
@@ -188,7 +190,7 @@ impl SnapshotTransfer<'_> {
     }
 
     fn closed_refusal(&self) -> Refusal {
-        let text = match self.watch.is_dying() {
+        let text = match self.watch.ends_within_moment() {
             true => "the process ended during the dump",
             false => "the inspector closed the connection during the dump",
         };
@@ -197,7 +199,7 @@ impl SnapshotTransfer<'_> {
 }
 
 /// Reads frames of an inspector's websocket, their messages, and the snapshot in these, for fuzzing.
-pub fn read_answer(bytes: &[u8]) {
+pub fn fuzz_answer(bytes: &[u8]) {
     let (mut frames, mut surrogate_joiner, mut snapshot_check) =
         (WebFrames::default(), SurrogateJoiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::collect::process::{Process, free_memory};
+use crate::collect::process::{Process, free_memory_bytes};
 use crate::collect::refusal::{Refusal, format_seconds};
 use crate::collect::request::DumpRequest;
 use crate::collect::{CollectPlan, Collected, TargetRuntime};
@@ -19,12 +19,12 @@ const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 
 /// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
-pub(super) fn plan(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
+pub(super) fn plan_dump(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
     let rss = process.rss_bytes();
     let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE_PROCESS_BYTES)).min(rss);
     let needed = snapshot_memory_bytes(heap);
     let pause = expected_pause(heap);
-    let free = free_memory(process).filter(|&free| free < needed);
+    let free = free_memory_bytes(process).filter(|&free| free < needed);
     let risk = free.map(|free| Refusal::no_memory(process.pid, needed, free));
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
     let text = format!(
@@ -36,11 +36,11 @@ pub(super) fn plan(process: &Process, version: &str, heap: Option<u64>, request:
         format_seconds(pause),
         format_bytes(needed),
     );
-    CollectPlan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
+    CollectPlan { text, expected_pause: pause, risk: risk.or_else(|| request.space_refusal(rss)) }
 }
 
 /// The same of what is behind an address.
-pub(super) fn plan_without_process(
+pub(super) fn plan_dump_without_process(
     peer: &str,
     collected: &Collected,
     heap: Option<u64>,
@@ -57,7 +57,7 @@ pub(super) fn plan_without_process(
         None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
     };
     let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
-    CollectPlan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
+    CollectPlan { text, expected_pause: pause, risk: heap.and_then(|heap| request.space_refusal(heap / 4 * 5)) }
 }
 
 fn snapshot_memory_bytes(heap: u64) -> u64 {

@@ -6,15 +6,15 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::find::{choose_target, find_inspector, first_answer_of, parse_url};
-use super::http::{GET_TIMEOUT, inspector_at, targets};
+use super::http::{GET_TIMEOUT, fetch_targets, probe_inspector_at};
 use super::opened_inspector::{self, OpenedInspector};
-use super::plan::plan;
-use super::protocol::{InspectorMessage, request};
+use super::plan::plan_dump;
+use super::protocol::{InspectorMessage, request_text};
 use super::websocket::{Received, WebSocket};
-use crate::collect::lock::ProcessLock;
-use crate::collect::ports::connect;
+use crate::collect::ports::connect_tcp;
 use crate::collect::process::Process;
-use crate::collect::process_watch::LONGEST_SILENCE;
+use crate::collect::process_lock::ProcessLock;
+use crate::collect::process_watch::DEFAULT_SILENCE_LIMIT;
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::DumpRequest;
 use crate::collect::{Collected, TargetRuntime};
@@ -44,15 +44,15 @@ impl InspectorSession {
         collected: &mut Collected,
     ) -> Result<Self, Refusal> {
         let options = request.options;
-        let limit = options.timeout.unwrap_or(LONGEST_SILENCE);
+        let limit = options.silence_limit.unwrap_or(DEFAULT_SILENCE_LIMIT);
         let mut opened = None;
-        let (address, path) = match (&options.url, process) {
+        let (address, path) = match (&options.inspector_url, process) {
             (Some(url), _) => {
                 let (addresses, path) = parse_url(url)?;
                 let address = if path.is_some() {
-                    first_answer_of(&addresses, |address| connect(None, address).map(|_| address))?
+                    first_answer_of(&addresses, |address| connect_tcp(None, address).map(|_| address))?
                 } else {
-                    let inspector = first_answer_of(&addresses, |address| inspector_at(None, address, limit))?;
+                    let inspector = first_answer_of(&addresses, |address| probe_inspector_at(None, address, limit))?;
                     collected.runtime = Some(inspector.runtime);
                     collected.runtime_version = Some(inspector.version);
                     inspector.address
@@ -64,7 +64,7 @@ impl InspectorSession {
                     Some(inspector) => inspector,
                     None => {
                         if runtime == TargetRuntime::Node {
-                            request.announce(plan(process, "", None, request))?;
+                            request.seek_approval(plan_dump(process, "", None, request))?;
                         }
                         let (inspector, closing) =
                             opened_inspector::open(process, runtime, options.open_inspector, limit)?;
@@ -80,7 +80,7 @@ impl InspectorSession {
         let path = match path {
             Some(path) => path,
             None => {
-                let target = choose_target(&targets(process, address)?, options.target.as_deref())?;
+                let target = choose_target(&fetch_targets(process, address)?, options.inspector_target.as_deref())?;
                 let rest = target.web_socket_debugger_url.split_once("://").map_or("", |(_, rest)| rest);
                 format!("/{}", rest.split_once('/').map_or("", |(_, path)| path))
             }
@@ -93,7 +93,7 @@ impl InspectorSession {
         }
         // An inspector that is just being closed for a signal is left alone.
         crate::files::wait_if_signalled();
-        let stream = connect(process, address)?;
+        let stream = connect_tcp(process, address)?;
         let socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
         crate::files::wait_if_signalled();
         let is_announced = opened.is_some();
@@ -110,8 +110,8 @@ impl InspectorSession {
     }
 
     /// Bytes of a heap in use, where the inspector tells. It needs no pause.
-    pub(super) fn heap_bytes(&mut self) -> Result<Option<u64>, Refusal> {
-        self.socket.send(&request(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
+    pub(super) fn ask_used_heap_bytes(&mut self) -> Result<Option<u64>, Refusal> {
+        self.socket.send_text(&request_text(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
         let asked = Instant::now();
         while asked.elapsed() < GET_TIMEOUT {
             match self.socket.receive()? {
@@ -133,7 +133,7 @@ impl InspectorSession {
     /// A Node.js that is done waits until all sessions have ended: it is to say so. Versions before 12 do not know how.
     pub(super) fn ask_for_end_notice(&mut self) -> Result<(), Refusal> {
         let what = json!({ "enabled": true });
-        self.socket.send(&request(END_NOTICE_REQUEST_ID, "NodeRuntime.notifyWhenWaitingForDisconnect", what))
+        self.socket.send_text(&request_text(END_NOTICE_REQUEST_ID, "NodeRuntime.notifyWhenWaitingForDisconnect", what))
     }
 
     /// Reads what has come between two dumps. Returns true if the process waits for the end of the session, or has ended it.

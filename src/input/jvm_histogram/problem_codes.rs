@@ -4,7 +4,7 @@ use crate::input::ProblemCode;
 use crate::input::histogram_text::TableCodes;
 
 pub(super) static CODES: TableCodes = TableCodes {
-    estimate: None,
+    estimated_row: None,
     bad_row: ProblemCode::warning("bad-row", "rows without readable numbers or a name; skipped"),
     no_total: ProblemCode::warning(
         "no-total",

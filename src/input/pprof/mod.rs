@@ -17,13 +17,13 @@ use super::{
     ReadErrorKind, ReadExtent, Reader, Reading, Runtime, Source,
 };
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, FrameNames, HeapBuilder, MemoryDump, NameId,
-    NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, FrameNaming, MemoryDump,
+    NameId, NameTable,
 };
 use crate::graph::MemoryShare;
 use problem_codes::*;
 use profile::{LocationFrames, Locations, Profile, add_problem, parse_sample};
-use wire::{MalformedField, MessageFields, Value};
+use wire::{MalformedField, MessageFields, WireValue};
 
 pub(super) struct Pprof;
 
@@ -37,14 +37,14 @@ impl Reader for Pprof {
         let mut has_sample_type = false;
         for field in MessageFields::new(start) {
             match field {
-                Ok((1, Value::Bytes(kind))) => {
+                Ok((1, WireValue::Bytes(kind))) => {
                     has_sample_type = true;
-                    let is_pair = |field| matches!(field, Ok((1 | 2, Value::Number(_))));
+                    let is_pair = |field| matches!(field, Ok((1 | 2, WireValue::Number(_))));
                     if !MessageFields::new(kind).all(is_pair) {
                         return FormatMatch::No;
                     }
                 }
-                Ok((2..=6 | 11 | 15, Value::Bytes(_)) | (7..=10 | 12 | 14 | 16, Value::Number(_))) => {}
+                Ok((2..=6 | 11 | 15, WireValue::Bytes(_)) | (7..=10 | 12 | 14 | 16, WireValue::Number(_))) => {}
                 Ok((13, _)) => {}
                 // The start breaks off within a field.
                 Err(MalformedField::Cut) => break,
@@ -68,12 +68,12 @@ impl Reader for Pprof {
         };
         let measure = SampleMeasure::of_profile(&profile, reading)?;
         let mut names = NameTable::default();
-        let locations = profile.locations(&mut names, reading);
+        let locations = profile.frames_of_locations(&mut names, reading);
         let type_label = reading.options.profile.type_label.clone();
         let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(&mut names, &locations, reading));
         let mut fields = MessageFields::new(&message);
         while let Some(field) = fields.next() {
-            if let Ok((2, Value::Bytes(sample))) = field {
+            if let Ok((2, WireValue::Bytes(sample))) = field {
                 let offset = message.len() - fields.bytes_left() - sample.len();
                 let label = match &type_label {
                     Some(key) => profile.label_value(sample, key, reading).unwrap_or_default(),
@@ -98,19 +98,19 @@ impl Reader for Pprof {
         let heap = AllocationHeap {
             dump_number: 1,
             pid: 0,
-            part: 1,
-            process: profile.program(reading),
-            labels: String::new(),
-            allocator: measure.name,
-            counting: CountingMode::Exclusive,
+            part_number: 1,
+            process_name: profile.program_name(reading),
+            process_labels: String::new(),
+            allocator_name: measure.name,
+            counting_mode: CountingMode::Exclusive,
             frames,
             entries,
         };
         let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
-        let moment = MemoryDump { id: String::new(), started_us, detail: String::new() };
+        let moment = MemoryDump { id: String::new(), started_us, detail_level: String::new() };
         let dump = AllocationDump {
             names,
-            frame_names: reading.options.profile.frame_names,
+            frame_naming: reading.options.profile.frame_names,
             dumps: vec![moment],
             heaps: vec![heap],
         };
@@ -168,8 +168,8 @@ impl SampleMeasure {
         let objects = kinds[bytes_place].0.replace("space", "objects");
         let objects_place = kinds.iter().position(|(name, _)| *name == objects).filter(|&at| at != bytes_place);
         let mut description = format!("{} of {all}", kinds[bytes_place].0);
-        if profile.period > 1 {
-            description += &format!("; estimated, one of {} bytes was sampled", profile.period);
+        if profile.sampling_period > 1 {
+            description += &format!("; estimated, one of {} bytes was sampled", profile.sampling_period);
         }
         Ok(SampleMeasure {
             name: short(bytes_place).to_string(),
@@ -183,15 +183,16 @@ impl SampleMeasure {
 
 /// Puts samples together to a heap.
 struct HeapMaker<'a> {
-    builder: HeapBuilder,
+    builder: AllocationHeapBuilder,
     locations: &'a Locations,
     names: &'a mut NameTable,
     /// The node of a location, by its id, below a node.
-    nodes: FxHashMap<(u32, u64), u32>,
+    nodes_by_location: FxHashMap<(u32, u64), u32>,
     /// Nodes that were asked for, at least as many as there are.
     requested_node_count: u64,
     share: MemoryShare,
-    stack: Vec<u64>,
+    location_ids: Vec<u64>,
+    /// Those of the sample at hand.
     values: Vec<u64>,
     no_stack: NameId,
     /// The type of samples without the label that types are the values of.
@@ -204,16 +205,16 @@ impl<'a> HeapMaker<'a> {
     fn new(names: &'a mut NameTable, locations: &'a Locations, reading: &Reading) -> Self {
         let ProfileOptions { frame_names, type_label, .. } = &reading.options.profile;
         HeapMaker {
-            builder: HeapBuilder::new(names.intern("")),
+            builder: AllocationHeapBuilder::new(names.intern("")),
             locations,
-            nodes: FxHashMap::default(),
+            nodes_by_location: FxHashMap::default(),
             requested_node_count: 0,
             share: reading.budget.for_content(),
-            stack: Vec::new(),
+            location_ids: Vec::new(),
             values: Vec::new(),
             no_stack: names.intern("(no stack)"),
             no_label: type_label.as_ref().map(|key| names.intern(&format!("(no {key})"))),
-            merges_repeats: matches!(frame_names, FrameNames::File | FrameNames::Module),
+            merges_repeats: matches!(frame_names, FrameNaming::File | FrameNaming::Module),
             names,
         }
     }
@@ -226,7 +227,7 @@ impl<'a> HeapMaker<'a> {
         label: Option<String>,
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
-        let read = parse_sample(message, &mut self.stack, &mut self.values);
+        let read = parse_sample(message, &mut self.location_ids, &mut self.values);
         if read.is_err() || self.values.len() != measure.value_count {
             add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
@@ -253,7 +254,7 @@ impl<'a> HeapMaker<'a> {
     /// they called; not where nothing else called them.
     fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, NameId), ReadError> {
         let (mut node, mut last) = (0, self.no_stack);
-        for &id in self.stack.iter().rev() {
+        for &id in self.location_ids.iter().rev() {
             let unknown;
             let (frames, first_dropped) = match self.locations.place(id).map(|place| self.locations.frames(place)) {
                 Some(LocationFrames { names, first_dropped }) => (&**names, *first_dropped),
@@ -268,7 +269,7 @@ impl<'a> HeapMaker<'a> {
             let (builder, made, merges_repeats) =
                 (&mut self.builder, &mut self.requested_node_count, self.merges_repeats);
             let before = *made;
-            node = *self.nodes.entry((node, id)).or_insert_with(|| {
+            node = *self.nodes_by_location.entry((node, id)).or_insert_with(|| {
                 *made += kept.len().max(1) as u64;
                 let mut last = (node > 0).then_some(last);
                 kept.iter().fold(node, |node, &name| match last.replace(name) {
@@ -278,7 +279,7 @@ impl<'a> HeapMaker<'a> {
             });
             last = kept.last().copied().unwrap_or(last);
             if before / FRAMES_PER_MEMORY_CHECK < *made / FRAMES_PER_MEMORY_CHECK {
-                self.share.hold(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
+                self.share.set_held_bytes(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
             }
             if kept.len() < frames.len() {
                 break;

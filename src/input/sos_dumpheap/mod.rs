@@ -15,8 +15,8 @@
 
 mod problem_codes;
 
-use super::dotnet::{clean_type_name, is_array_name, without_size_suffix};
-use super::histogram_text::{Line, TableForm, TableHeading};
+use super::dotnet::{is_array_name, source_type_name, without_size_suffix};
+use super::histogram_text::{TableForm, TableHeading, TableLine};
 use super::{Format, Runtime};
 
 /// The reader.
@@ -27,10 +27,14 @@ pub(super) static SOS_DUMPHEAP: TableForm = TableForm {
         Runtime::DotNet,
     ),
     headings: &[
-        TableHeading { words: &["MT", "Count", "TotalSize", "Class", "Name"], row, has_total: true },
-        TableHeading { words: &["Object", "Bytes", "Count", "Type"], row: report_row, has_total: false },
+        TableHeading {
+            words: &["MT", "Count", "TotalSize", "Class", "Name"],
+            parse_line: parse_table_line,
+            has_total: true,
+        },
+        TableHeading { words: &["Object", "Bytes", "Count", "Type"], parse_line: parse_report_line, has_total: false },
     ],
-    name: without_assemblies,
+    source_name: without_assemblies,
     codes: &problem_codes::CODES,
 };
 
@@ -39,7 +43,7 @@ fn number(word: &str) -> Option<u64> {
     word.replace(',', "").parse().ok()
 }
 
-fn row(line: &str) -> Line<'_> {
+fn parse_table_line(line: &str) -> TableLine<'_> {
     let mut rest = line;
     let mut word = || {
         let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -48,34 +52,34 @@ fn row(line: &str) -> Line<'_> {
     };
     let (table, count, bytes) = (word(), word(), word());
     if table == "Total" && bytes.starts_with("objects") {
-        let Some(objects) = number(count) else { return Line::Bad };
-        return Line::Total(objects, rest.strip_suffix(" bytes").and_then(number));
+        let Some(objects) = number(count) else { return TableLine::BadRow };
+        return TableLine::Total(objects, rest.strip_suffix(" bytes").and_then(number));
     }
     let is_table = table.len() >= 4 && table.bytes().all(|byte| byte.is_ascii_hexdigit());
     match (number(count), number(bytes)) {
-        _ if !is_table => Line::Other,
+        _ if !is_table => TableLine::Other,
         // Free blocks are no objects.
-        (Some(blocks), Some(bytes)) if rest.trim() == "Free" => Line::NoObjects(blocks, bytes),
-        (Some(objects), Some(bytes)) if !rest.is_empty() => Line::Row(rest.trim_end(), objects, bytes),
-        _ => Line::Bad,
+        (Some(blocks), Some(bytes)) if rest.trim() == "Free" => TableLine::NonObjectBlocks(blocks, bytes),
+        (Some(objects), Some(bytes)) if !rest.is_empty() => TableLine::Row(rest.trim_end(), objects, bytes),
+        _ => TableLine::BadRow,
     }
 }
 
 /// A row of `dotnet-gcdump report`: bytes of one object, objects, type, and its module in brackets. Objects of one type are of
 /// one size but for arrays and strings, of which it is that of one of them.
-fn report_row(line: &str) -> Line<'_> {
+fn parse_report_line(line: &str) -> TableLine<'_> {
     let mut words = line.splitn(2, char::is_whitespace);
     let (size, rest) = (words.next().and_then(number), words.next().unwrap_or_default().trim_start());
     let (objects, name) = rest.split_once(char::is_whitespace).unwrap_or_default();
-    let (Some(size), Some(objects)) = (size, number(objects)) else { return Line::Other };
+    let (Some(size), Some(objects)) = (size, number(objects)) else { return TableLine::Other };
     let name = name.trim();
     let name = without_size_suffix(name.rsplit_once("  [").map_or(name, |(name, _)| name));
     let bytes = objects.saturating_mul(size);
     match () {
         // What stands above the table of the next report.
-        () if name.is_empty() => Line::Other,
-        () if is_array_name(name) || name == "System.String" => Line::EstimatedRow(name, objects, bytes),
-        () => Line::Row(name, objects, bytes),
+        () if name.is_empty() => TableLine::Other,
+        () if is_array_name(name) || name == "System.String" => TableLine::EstimatedRow(name, objects, bytes),
+        () => TableLine::Row(name, objects, bytes),
     }
 }
 
@@ -83,7 +87,7 @@ fn report_row(line: &str) -> Line<'_> {
 /// arguments' assemblies are left out, as in other formats of .NET.
 fn without_assemblies(raw: &str) -> String {
     if !raw.contains("[[") {
-        return clean_type_name(raw);
+        return source_type_name(raw);
     }
     let mut plain = String::with_capacity(raw.len());
     // An argument is in a bracket of its own, directly behind another bracket or a comma.
@@ -112,27 +116,30 @@ fn without_assemblies(raw: &str) -> String {
             c => plain.push(c),
         }
     }
-    clean_type_name(&plain)
+    source_type_name(&plain)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, report_row, row, without_assemblies};
+    use super::{TableLine, parse_report_line, parse_table_line, without_assemblies};
 
     #[test]
     fn rows() {
         for (line, expected) in [
-            ("00007f6c1dc00f90   206770     19494060 System.String", Line::Row("System.String", 206_770, 19_494_060)),
-            ("7f6c1dc00f90 206,770 19,494,060 System.String", Line::Row("System.String", 206_770, 19_494_060)),
-            ("00000000008c9db0     3847       116080      Free", Line::NoObjects(3847, 116_080)),
-            ("Total 428516 objects", Line::Total(428_516, None)),
-            ("Total 25,000 objects, 1,234,567 bytes", Line::Total(25_000, Some(1_234_567))),
-            ("00007f6c1dc00f90   x     19494060 System.String", Line::Bad),
-            ("00007f6c1dc00f90", Line::Bad),
-            ("> exit", Line::Other),
-            ("", Line::Other),
+            (
+                "00007f6c1dc00f90   206770     19494060 System.String",
+                TableLine::Row("System.String", 206_770, 19_494_060),
+            ),
+            ("7f6c1dc00f90 206,770 19,494,060 System.String", TableLine::Row("System.String", 206_770, 19_494_060)),
+            ("00000000008c9db0     3847       116080      Free", TableLine::NonObjectBlocks(3847, 116_080)),
+            ("Total 428516 objects", TableLine::Total(428_516, None)),
+            ("Total 25,000 objects, 1,234,567 bytes", TableLine::Total(25_000, Some(1_234_567))),
+            ("00007f6c1dc00f90   x     19494060 System.String", TableLine::BadRow),
+            ("00007f6c1dc00f90", TableLine::BadRow),
+            ("> exit", TableLine::Other),
+            ("", TableLine::Other),
         ] {
-            assert_eq!(row(line), expected, "{line}");
+            assert_eq!(parse_table_line(line), expected, "{line}");
         }
     }
 
@@ -141,15 +148,15 @@ mod tests {
         for (line, expected) in [
             (
                 "200,024       190  System.Byte[] (Bytes > 100K)  [System.Private.CoreLib.dll]",
-                Line::EstimatedRow("System.Byte[]", 190, 38_004_560),
+                TableLine::EstimatedRow("System.Byte[]", 190, 38_004_560),
             ),
-            ("22     2,094  System.String", Line::EstimatedRow("System.String", 2094, 46_068)),
-            ("24  3  Shop.Cache<A[],B>  [Shop.dll]", Line::Row("Shop.Cache<A[],B>", 3, 72)),
-            ("13,633  GC Heap objects", Line::Other),
-            ("[static vars]", Line::Other),
-            ("", Line::Other),
+            ("22     2,094  System.String", TableLine::EstimatedRow("System.String", 2094, 46_068)),
+            ("24  3  Shop.Cache<A[],B>  [Shop.dll]", TableLine::Row("Shop.Cache<A[],B>", 3, 72)),
+            ("13,633  GC Heap objects", TableLine::Other),
+            ("[static vars]", TableLine::Other),
+            ("", TableLine::Other),
         ] {
-            assert_eq!(report_row(line), expected, "{line}");
+            assert_eq!(parse_report_line(line), expected, "{line}");
         }
     }
 

@@ -4,7 +4,7 @@ use crate::input::ProblemCode;
 use crate::input::histogram_text::TableCodes;
 
 pub(super) static CODES: TableCodes = TableCodes {
-    estimate: Some(ProblemCode::warning(
+    estimated_row: Some(ProblemCode::warning(
         "one-size",
         "rows of arrays and strings of dotnet-gcdump report, which tells the size of one of them: their bytes are an estimate",
     )),
