@@ -52,7 +52,7 @@ impl<'d> NodeSetBudget<'d> {
 }
 
 impl FilterBinder<'_> {
-    /// The mask of a condition, or of what is known not to fulfil it.
+    /// A condition on the columns of the dump, or its opposite: what is known not to fulfil it.
     pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let all = |parts: &[Condition]| parts.iter().map(|part| self.bind(part, is_not)).collect::<Result<Vec<_>, _>>();
         Ok(match condition {
