@@ -667,3 +667,30 @@ fn strings_and_waste_take_the_same_objects() {
         assert!(ran.stderr.contains("no object fulfils --where shallow > 1TiB"), "{}", ran.stderr);
     }
 }
+
+/// The counts are those of `Class.isAssignableFrom` of OpenJDK 17 over the types of this dump, arrays left out.
+#[test]
+fn classes_are_found_by_what_they_extend_and_implement() {
+    let objects_of = |args: &[&str]| {
+        let answer = run(&[&["stats", ZOO, "-q", "-f", "json"], args].concat()).expect_code(0).json();
+        answer["matching_objects"].as_u64()
+    };
+    for (class, objects) in
+        [("java.util.Map", 386), ("java.lang.Runnable", 20), ("java.util.Collection", 807), ("java.lang.Thread", 11)]
+    {
+        assert_eq!(objects_of(&["--instanceof", &format!("={class}")]), Some(objects), "{class}");
+        assert_eq!(objects_of(&["--where", &format!("instanceof = '{class}'")]), Some(objects), "{class}");
+    }
+    let both = ["--instanceof", "=java.util.Map", "--where", "type ~ 'Concurrent' and not instanceof ~ 'Runnable'"];
+    let rows = run(&[&["stats", ZOO, "-q", "-f", "tsv", "--no-header"][..], &both].concat()).expect_code(0).stdout;
+    assert!(rows.lines().count() == 1 && rows.contains("java.util.concurrent.ConcurrentHashMap"), "{rows}");
+    let by_superclass = run(&["stats", ZOO, "-q", "-f", "json", "--by", "superclass"]).expect_code(0).json();
+    let groups = by_superclass["groups"].as_array().expect("groups");
+    let of = |name: &str| groups.iter().find(|row| row["group"] == name).map(|row| row["objects"].as_u64());
+    // Threads have no other superclass; maps of AbstractMap are no Hashtables, which are Dictionaries.
+    assert_eq!(of("java.lang.Thread"), Some(Some(11)));
+    assert!(of("java.util.Dictionary").is_some() && of("java.util.AbstractMap").is_some(), "{groups:?}");
+    assert_eq!(of("java.util.HashMap"), None);
+    let none = run(&["stats", "fixtures/v8_snapshot/allocations.heapsnapshot", "--instanceof", "Map"]);
+    assert!(none.expect_code(2).stderr.contains("does not say which class extends which"));
+}

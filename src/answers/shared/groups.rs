@@ -76,6 +76,7 @@ impl<'d> Groups<'d> {
                 Some("where generations are")
             }
             GroupBy::File if allocated.is_none() => Some("where objects were allocated"),
+            GroupBy::Superclass if !types.have_superclasses() => Some("which class extends which"),
             GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
                 Some("what loaded its types")
             }
@@ -132,6 +133,9 @@ impl<'d> Groups<'d> {
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
                     GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
+                    GroupBy::Superclass => {
+                        (graph.type_name(topmost_superclass(graph, type_id)).to_string(), String::new())
+                    }
                     // Who owns what is found by what holds it.
                     GroupBy::Type | GroupBy::Owner | GroupBy::OwnerPackage => {
                         let apart = match apart {
@@ -298,6 +302,17 @@ impl<'d> Groups<'d> {
         }
         (of_groups, total)
     }
+}
+
+/// Classes that all others extend: of Java, Python, Ruby.
+const ROOT_CLASSES: [&str; 4] = ["java.lang.Object", "object", "Object", "BasicObject"];
+
+/// The class above a type, or itself, that extends nothing but the class that all extend.
+fn topmost_superclass(graph: &HeapGraph, type_id: TypeId) -> TypeId {
+    let types = graph.types();
+    let is_below_root =
+        |class: &TypeId| types.superclass(*class).is_none_or(|above| ROOT_CLASSES.contains(&graph.type_name(above)));
+    types.superclass_chain(type_id).find(is_below_root).unwrap_or(type_id)
 }
 
 /// Sections' names, with their numbers where several have the same.
