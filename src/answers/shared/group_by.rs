@@ -24,6 +24,8 @@ pub enum GroupBy {
     Generation,
     /// The loader of their type.
     Loader,
+    /// The value of a field, which [`HistogramOptions::field`](crate::answers::HistogramOptions::field) names.
+    Field,
     /// The class that all classes above their type but the root of all are below: directly below `java.lang.Object`.
     Superclass,
     /// The part of the heap that they are in.
@@ -128,6 +130,7 @@ impl GroupBy {
             GroupBy::Generation => ("Generation", "generations"),
             GroupBy::Loader => ("Loader", "loaders"),
             GroupBy::Superclass => ("Superclass", "superclasses"),
+            GroupBy::Field => ("Value", "values"),
             GroupBy::HeapPart => ("Heap", "heaps"),
             GroupBy::ReferenceStrength => ("Held", "groups"),
             GroupBy::File => ("File", "files"),

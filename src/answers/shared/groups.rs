@@ -57,6 +57,16 @@ impl<'d> Groups<'d> {
     /// Groups the objects of a scope. O(types); by how objects are held O(objects + references). Error: if the dump
     /// does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: SameNameTypes) -> Result<Self, AnswerError> {
+        Self::with_groups_of_nodes(scope, by, apart, None)
+    }
+
+    /// The same, with names of groups and the group of each object where the values of a field decide.
+    pub(in crate::answers) fn with_groups_of_nodes(
+        scope: &Scope<'d>,
+        by: GroupBy,
+        apart: SameNameTypes,
+        by_field: Option<(Vec<String>, Vec<u32>)>,
+    ) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         let apart = if graph.types().have_constructor_places() { SameNameTypes::Separate } else { apart };
         let types = graph.types();
@@ -67,7 +77,7 @@ impl<'d> Groups<'d> {
         };
         let allocated = match scope.details().zip(by_allocation) {
             Some((details, by)) => details.allocation_groups(graph, by).map_err(unreadable_values)?,
-            None => None,
+            None => by_field,
         };
         let missing = match by {
             _ if by.is_by_package() && !graph.types_may_have_packages() => Some("which package a type is in"),
@@ -75,6 +85,7 @@ impl<'d> Groups<'d> {
             GroupBy::Generation if graph.generations().is_empty() && allocated.is_none() => {
                 Some("where generations are")
             }
+            GroupBy::Field if allocated.is_none() => Some("which field is meant"),
             GroupBy::File if allocated.is_none() => Some("where objects were allocated"),
             GroupBy::Superclass if !types.have_superclasses() => Some("which class extends which"),
             GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
@@ -127,6 +138,7 @@ impl<'d> Groups<'d> {
                     | GroupBy::AllocationInterval
                     | GroupBy::ReferenceStrength
                     | GroupBy::File
+                    | GroupBy::Field
                     | GroupBy::Function
                     | GroupBy::Line => {
                         return 0;
