@@ -30,7 +30,7 @@ pub struct MergedPathNode {
     reference_name_number: Option<u32>,
     /// Objects of the longest chain of the type that folded into this row; 1 where none did.
     pub chain_objects: u32,
-    /// Wanted objects at this row and below.
+    /// Wanted objects at this row and below; of paths to one object these paths.
     pub objects: u64,
     /// Their weights, added up.
     pub weight_bytes: u64,
@@ -86,7 +86,7 @@ impl ExampleReferences {
 pub struct MergedPaths {
     /// The rows.
     pub rows: Vec<MergedPathNode>,
-    /// Wanted objects that some path reaches.
+    /// Wanted objects that some path reaches; of paths to one object these paths.
     pub reached_objects: u64,
 }
 

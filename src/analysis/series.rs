@@ -10,11 +10,11 @@ pub enum Trend {
     Grows,
     /// Not there in the first dump, there in the last, and never down.
     Appeared,
-    /// More in the last dump than in the first.
+    /// More in the last dump than in the first, with ups and downs between them.
     Up,
     /// As much in the last dump as in the first, and not between them.
     Varies,
-    /// Less in the last dump than in the first.
+    /// Less in the last dump than in the first, with ups and downs between them.
     Down,
     /// Down at least once, and never up.
     Shrinks,

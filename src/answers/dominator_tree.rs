@@ -240,7 +240,7 @@ const ORDER_COLUMNS: [(Figure, (ObjectSortValue, Figure)); 3] = [
 
 type ObjectSortValue = fn(&DominatorTreeBuilder<'_, '_>, DominatorNode) -> u64;
 
-/// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
+/// Figures of groups. Their retained bytes are those of their topmost objects: at least so much would be freed with them.
 const GROUP_FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST_OBJECTS];
 
 /// The data that rows are computed from.

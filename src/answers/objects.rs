@@ -10,14 +10,14 @@ use super::detached_nodes::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, figures_of};
 use super::rows::{class_text, is_false, sort_first, type_with_value, type_words, unreached_note};
 use super::scope::order_entry_of;
-use super::values::{ShownValue, ValueReader};
+use super::values::{ShownValue, ValueReader, shown_field_value};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::RetainedSizes;
 use crate::dump::OpenDump;
-use crate::filter::{FieldPathValue, FieldSelection, FieldValues};
+use crate::filter::{FieldSelection, FieldValues};
 use crate::graph::{HeapGraph, NodeId};
-use crate::input::{ObjectDetails, Runtime, Text};
+use crate::input::{ObjectDetails, Runtime};
 
 /// Options of a list of objects.
 #[derive(Debug, Clone, Default)]
@@ -273,7 +273,7 @@ impl<'d> ObjectRows<'d> {
         let (graph, node) = (self.graph, self.sorted_node(row));
         let value = self.with_values.then(|| self.shown_value(row));
         let fields = self.selected_fields.as_ref().map(|fields| {
-            let value = |values: &FieldValues| values.value_of(node).map(|value| shown_value(graph, value));
+            let value = |values: &FieldValues| values.value_of(node).map(|value| shown_field_value(graph, value));
             SelectedValues(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
         });
         let texts = fields.iter().flat_map(|fields| &fields.0).map(|(_, value)| value).chain(&value);
@@ -367,16 +367,5 @@ fn sort_first_nodes<K: Ord>(nodes: &mut [NodeId], first: usize, reverse: bool, k
 impl Serialize for ObjectRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
-    }
-}
-
-/// The end of a path; of an object that says nothing of itself its id and type.
-fn shown_value(graph: &HeapGraph, end: &FieldPathValue) -> ShownValue {
-    match end {
-        FieldPathValue::Value(value) => value.clone(),
-        FieldPathValue::Object(node) => {
-            let text = format!("{} {}", graph.display_id(*node), graph.type_name(graph.type_of(*node)));
-            ShownValue::Name(Text { text, is_cut: false })
-        }
     }
 }

@@ -27,7 +27,7 @@ pub(super) enum BrowserMessage {
     ReadProgressed(ReadProgress),
 }
 
-/// A line that is typed.
+/// A line that is typed, or a question that is answered with yes or no.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Prompt {
     Find(String),

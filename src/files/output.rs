@@ -11,7 +11,7 @@ use super::target::{OutputTarget, TargetPlace, folder_of, open_stream};
 use super::unfinished::UnfinishedFile;
 
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Bytes of a file that are written at a time. The system looks for pages as long as a write: of 498 MB on ext4, 64 KiB at a time
+/// Bytes of a file that are written at a time. The system allocates pages in one piece for each write: of 498 MB on ext4, 64 KiB at a time
 /// take 0.25 s of its time, 256 KiB 0.7 s and 4 MiB 1.6 s.
 const MAX_WRITE_BYTES: usize = 64 * 1024;
 /// Ends the name of a file that is not whole yet.

@@ -8,7 +8,7 @@ use super::column::FilterColumn;
 use super::expression_tree::{Condition, FilterTest, Predicate, TestSubject, matches_text};
 use super::mask::{NodeCondition, matches_by_type};
 use super::number::{Comparison, Number};
-use super::{FilterError, FilterProblem, fields::FieldValues};
+use super::{FilterError, FilterProblem, fields::FieldValues, interfaces::interfaces_of};
 use crate::analysis::histogram::package_of;
 use crate::analysis::root_paths::RootsByNode;
 use crate::dump::OpenDump;
@@ -52,7 +52,7 @@ impl<'d> NodeSetBudget<'d> {
 }
 
 impl FilterBinder<'_> {
-    /// The mask of a condition, or of what is known not to fulfil it.
+    /// A condition on the columns of the dump, or its opposite: what is known not to fulfil it.
     pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let all = |parts: &[Condition]| parts.iter().map(|part| self.bind(part, is_not)).collect::<Result<Vec<_>, _>>();
         Ok(match condition {
@@ -108,6 +108,10 @@ impl FilterBinder<'_> {
             (FilterColumn::Type, predicate) => {
                 self.bind_type_names(predicate, is_not, |type_id| Some(self.graph.type_name(type_id)))
             }
+            (FilterColumn::InstanceOf, predicate) => {
+                let classes = self.bind_instance_of(predicate);
+                NodeCondition::Types(matches_by_type(self.graph, |type_id| classes[type_id.index()] != is_not))
+            }
             (FilterColumn::Package, predicate) => {
                 self.bind_type_names(predicate, is_not, |type_id| package_of(self.graph.type_name(type_id)))
             }
@@ -130,6 +134,7 @@ impl FilterBinder<'_> {
         let graph = self.graph;
         let missing = match column {
             FilterColumn::Generation if graph.generations().is_empty() => "where generations are",
+            FilterColumn::InstanceOf if !graph.types().have_superclasses() => "which class extends which",
             FilterColumn::Module if !graph.types().have_modules() => "which module a type is from",
             FilterColumn::Class if graph.types().class_objects().is_empty() => "which objects stand for classes",
             _ => return Ok(()),
@@ -145,6 +150,15 @@ impl FilterBinder<'_> {
         name: impl Fn(TypeId) -> Option<&'n str>,
     ) -> NodeCondition {
         NodeCondition::Types(matches_by_type(self.graph, |type_id| name_matches(predicate, name(type_id), is_not)))
+    }
+
+    /// By type: does it, one of its superclasses, or an interface of one, have a name that answers?
+    fn bind_instance_of(&self, predicate: &Predicate) -> Vec<bool> {
+        let answers = |name: &str| matches_text(predicate, name);
+        self.graph.types().map_by_superclass(|type_id, above: Option<&bool>| {
+            let name = self.graph.type_name(type_id);
+            above.copied().unwrap_or(false) || answers(name) || interfaces_of(name).iter().copied().any(answers)
+        })
     }
 
     fn bind_sections(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {

@@ -15,6 +15,7 @@ pub(super) enum ValueKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterColumn {
     Type,
+    InstanceOf,
     Package,
     Module,
     Section,
@@ -42,8 +43,9 @@ pub(crate) enum FilterColumn {
 
 impl FilterColumn {
     /// All columns, each with the word for it and what its values are.
-    const NAMES_AND_KINDS: [(&'static str, FilterColumn, ValueKind); 19] = [
+    const NAMES_AND_KINDS: [(&'static str, FilterColumn, ValueKind); 20] = [
         ("type", FilterColumn::Type, ValueKind::Text),
+        ("instanceof", FilterColumn::InstanceOf, ValueKind::Text),
         ("package", FilterColumn::Package, ValueKind::Text),
         ("module", FilterColumn::Module, ValueKind::Text),
         ("domain", FilterColumn::Section, ValueKind::Text),
@@ -64,7 +66,7 @@ impl FilterColumn {
         ("length", FilterColumn::Length, ValueKind::Number),
     ];
 
-    pub(crate) fn names() -> [&'static str; 19] {
+    pub(crate) fn names() -> [&'static str; 20] {
         Self::NAMES_AND_KINDS.map(|(name, ..)| name)
     }
 

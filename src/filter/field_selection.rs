@@ -48,6 +48,11 @@ impl FieldSelection {
         self.paths.iter().map(|(text, _)| text.as_str())
     }
 
+    /// The first name of each path.
+    pub(crate) fn first_names(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().filter_map(|(_, names)| names.first().map(String::as_str))
+    }
+
     /// Values of each path, of all objects. One pass over the values of the dump.
     pub(crate) fn read_values(&self, dump: &OpenDump) -> Result<Vec<FieldValues>, FilterProblem> {
         let names: Vec<Vec<String>> = self.paths.iter().map(|(_, names)| names.clone()).collect();

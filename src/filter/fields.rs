@@ -66,7 +66,7 @@ pub(crate) struct FieldValues {
 
 impl FieldValues {
     /// Of the objects where the path leads to something: it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldPathValue)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldPathValue)> {
         self.nodes.iter().map(|&(node, place)| (node, &self.values[place as usize]))
     }
 

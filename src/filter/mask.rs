@@ -52,7 +52,7 @@ pub(super) enum NodeCondition {
     Any(Vec<NodeCondition>),
 }
 
-/// The columns of a dump; those that take work are there when a mask names them.
+/// The columns of a dump; those that take work are there when a condition names them.
 #[derive(Debug)]
 pub(super) struct DumpColumns<'d> {
     pub(super) graph: &'d HeapGraph,
@@ -64,7 +64,7 @@ pub(super) struct DumpColumns<'d> {
 }
 
 impl NodeCondition {
-    /// Levels of masks inside one another.
+    /// Levels of conditions inside one another.
     fn nesting_depth(&self) -> usize {
         match self {
             NodeCondition::All(parts) | NodeCondition::Any(parts) => {

@@ -12,6 +12,7 @@ mod error;
 mod expression_tree;
 mod field_selection;
 mod fields;
+mod interfaces;
 mod mask;
 mod number;
 mod parse;

@@ -118,7 +118,7 @@ impl Number {
     }
 }
 
-/// Whole numbers from `lo` to `hi`, both included and none when they are the wrong way round; or all others.
+/// Whole numbers from `lowest` to `highest`, both included and none when they are the wrong way round; or all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NumberRange {
     lowest: i128,

@@ -2,7 +2,7 @@
 
 use super::{HeapGraph, TypeId};
 
-/// Some types of a graph: one byte for each that it has.
+/// Some types of a graph. One byte for each type of the graph.
 #[derive(Debug, Clone)]
 pub struct TypeSet(Vec<bool>);
 

@@ -336,6 +336,11 @@ impl TypeTable {
         std::iter::successors(Some(type_id), |&at| self.superclass(at)).take(self.len())
     }
 
+    /// Returns true if the dump says of any type which one it extends. O(types).
+    pub fn have_superclasses(&self) -> bool {
+        self.ids().any(|type_id| self.superclass(type_id).is_some())
+    }
+
     /// Fields that the type declares itself, static ones too, in the order of the dump. O(1).
     pub fn fields(&self, type_id: TypeId) -> &[Field] {
         let Some(details) = self.details_of(type_id) else { return &[] };

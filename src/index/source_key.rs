@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 use crate::files::{self, hash_file};
 
-/// Bytes at both ends of the source that are compared.
+/// Bytes at each end of the source that are compared.
 const COMPARED_END_BYTES: u64 = 1 << 16;
 
 /// Identity of a source. O(1): a change that keeps length, time and both ends is seen by

@@ -61,12 +61,12 @@ fn decide_trace_text(place: &JsonPosition, text: &str) -> TextDecision {
     }
 }
 
-/// What has names in formats of lines; keys at the top read as words.
-fn decide_line_text(place: &JsonPosition, text: &str, names: &[&str]) -> TextDecision {
+/// Keys at the top of a line stay where they read as words, other texts where they stand under one of these keys.
+fn decide_text_by_key(place: &JsonPosition, text: &str, keys_of_names: &[&str]) -> TextDecision {
     keep_or_replace(if place.is_key() && place.depth() < 2 {
         is_identifier(text)
     } else {
-        names.contains(&place.enclosing_key())
+        keys_of_names.contains(&place.enclosing_key())
     })
 }
 
@@ -92,7 +92,7 @@ fn decide_ruby_text(place: &JsonPosition, text: &str) -> TextDecision {
         "real_class",
         "category",
     ];
-    decide_line_text(place, text, &KEYS_OF_NAMES)
+    decide_text_by_key(place, text, &KEYS_OF_NAMES)
 }
 
 /// Lines of the neutral form.
@@ -127,7 +127,7 @@ fn decide_heapgraph_text(place: &JsonPosition, text: &str) -> TextDecision {
     ];
     match place.enclosing_key() {
         "names" if !place.is_key() => keep_or_replace(is_reference_name(text)),
-        _ => decide_line_text(place, text, &KEYS_OF_NAMES),
+        _ => decide_text_by_key(place, text, &KEYS_OF_NAMES),
     }
 }
 

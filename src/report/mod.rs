@@ -6,7 +6,7 @@
 mod ascii;
 mod columns;
 mod fit;
-mod forms;
+mod format_writers;
 mod joined_tables;
 mod plain_columns;
 mod present;

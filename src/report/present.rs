@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ascii::AsciiWriter;
 use super::fit::{with_breaks, wrap_options};
 use super::{
-    Format, Outline, Style, Table, escape_controls, forms, joined_tables, plain_columns, terminal_table, tree,
+    Format, Outline, Style, Table, escape_controls, format_writers, joined_tables, plain_columns, terminal_table, tree,
 };
 use crate::names::{display_columns, fit_name};
 
@@ -31,7 +31,7 @@ pub trait Present: Serialize {
     /// The answer for a ticket. Default: the table as Markdown.
     fn write_markdown(&self, page: &mut TextPage<'_>) {
         let table = self.table(page.style());
-        page.write_unless_failed(|out, style| forms::write_markdown(&table, out, style));
+        page.write_unless_failed(|out, style| format_writers::write_markdown(&table, out, style));
     }
 
     /// The answer as a thread dump. Default: as for people.
@@ -158,7 +158,7 @@ pub fn write_answer<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) 
         Format::Markdown => A::write_markdown,
         Format::Jstack => A::write_thread_dump,
         Format::Json => {
-            forms::write_json(out, &AnswerWithSchema { schema: schema_name(A::COMMAND), answer })?;
+            format_writers::write_json(out, &AnswerWithSchema { schema: schema_name(A::COMMAND), answer })?;
             return writeln!(out);
         }
         _ => return write_rows(&answer.table(style), out, style),
@@ -202,7 +202,7 @@ pub fn write_each_answer<A: Present>(answers: &[(String, A)], out: &mut dyn Writ
         }
         Format::Json => {
             let files: Vec<_> = answers.iter().map(|(file, answer)| AnswerOfFile { file, answer }).collect();
-            forms::write_json(out, &AnswersWithSchema { schema: schema_name(A::COMMAND), files })?;
+            format_writers::write_json(out, &AnswersWithSchema { schema: schema_name(A::COMMAND), files })?;
             writeln!(out)
         }
         _ => {
@@ -216,10 +216,10 @@ pub fn write_each_answer<A: Present>(answers: &[(String, A)], out: &mut dyn Writ
 fn write_rows(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     match style.format {
         Format::Table | Format::Json | Format::Jstack => plain_columns::write_plain_table(table, out, style),
-        Format::Markdown => forms::write_markdown(table, out, style),
-        Format::Csv => forms::write_delimited(table, out, style, b','),
-        Format::Tsv => forms::write_delimited(table, out, style, b'\t'),
-        Format::JsonLines => forms::write_json_lines(table, out),
+        Format::Markdown => format_writers::write_markdown(table, out, style),
+        Format::Csv => format_writers::write_delimited(table, out, style, b','),
+        Format::Tsv => format_writers::write_delimited(table, out, style, b'\t'),
+        Format::JsonLines => format_writers::write_json_lines(table, out),
     }
 }
 

@@ -461,13 +461,14 @@ fn follow(files: &Files, module: &str, path: &[String], steps: usize) -> Option<
 }
 
 /// Methods of this crate that are called as those of the standard library are.
-const OF_STANDARD_TYPES: [&str; 13] = [
+const OF_STANDARD_TYPES: [&str; 14] = [
     "any",
     "chain",
     "extend",
     "filter",
     "metadata",
     "partition_point",
+    "position",
     "replace",
     "resize",
     "reverse",

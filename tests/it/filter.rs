@@ -667,3 +667,76 @@ fn strings_and_waste_take_the_same_objects() {
         assert!(ran.stderr.contains("no object fulfils --where shallow > 1TiB"), "{}", ran.stderr);
     }
 }
+
+/// The counts are those of `Class.isAssignableFrom` of OpenJDK 17 over the types of this dump, arrays left out.
+#[test]
+fn classes_are_found_by_what_they_extend_and_implement() {
+    let objects_of = |args: &[&str]| {
+        let answer = run(&[&["stats", ZOO, "-q", "-f", "json"], args].concat()).expect_code(0).json();
+        answer["matching_objects"].as_u64()
+    };
+    for (class, objects) in
+        [("java.util.Map", 386), ("java.lang.Runnable", 20), ("java.util.Collection", 807), ("java.lang.Thread", 11)]
+    {
+        assert_eq!(objects_of(&["--instanceof", &format!("={class}")]), Some(objects), "{class}");
+        assert_eq!(objects_of(&["--where", &format!("instanceof = '{class}'")]), Some(objects), "{class}");
+    }
+    let both = ["--instanceof", "=java.util.Map", "--where", "type ~ 'Concurrent' and not instanceof ~ 'Runnable'"];
+    let rows = run(&[&["stats", ZOO, "-q", "-f", "tsv", "--no-header"][..], &both].concat()).expect_code(0).stdout;
+    assert!(rows.lines().count() == 1 && rows.contains("java.util.concurrent.ConcurrentHashMap"), "{rows}");
+    let by_superclass = run(&["stats", ZOO, "-q", "-f", "json", "--by", "superclass"]).expect_code(0).json();
+    let groups = by_superclass["groups"].as_array().expect("groups");
+    let of = |name: &str| groups.iter().find(|row| row["group"] == name).map(|row| row["objects"].as_u64());
+    // Threads have no other superclass; maps of AbstractMap are no Hashtables, which are Dictionaries.
+    assert_eq!(of("java.lang.Thread"), Some(Some(11)));
+    assert!(of("java.util.Dictionary").is_some() && of("java.util.AbstractMap").is_some(), "{groups:?}");
+    assert_eq!(of("java.util.HashMap"), None);
+    let none = run(&["stats", "fixtures/v8_snapshot/allocations.heapsnapshot", "--instanceof", "Map"]);
+    assert!(none.expect_code(2).stderr.contains("does not say which class extends which"));
+}
+
+/// What `list` says of each object, added up here.
+#[test]
+fn objects_are_grouped_by_the_values_of_a_field() {
+    use std::collections::BTreeMap;
+    let node = "fixtures/v8_snapshot/chat-new.heapsnapshot.zst";
+    let cases = [
+        (ZOO, "java.lang.Thread", ".daemon"),
+        (ZOO, "java.lang.Thread", ".name"),
+        (ZOO, "=java.util.HashMap", ".size"),
+        (ZOO, "Thread", ".holder.group.name"),
+        (node, "Message", ".text"),
+    ];
+    for (file, types, path) in cases {
+        let listed = run(&["list", file, "-q", "-f", "json", "--type", types, "--select", path]).expect_code(0).json();
+        let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for object in listed["objects"].as_array().expect("objects") {
+            let name = match &object["fields"][path] {
+                Value::Null => continue,
+                Value::String(text) => text.clone(),
+                value => value.to_string(),
+            };
+            let sum = expected.entry(name).or_default();
+            *sum = (sum.0 + 1, sum.1 + object["shallow_bytes"].as_u64().expect("bytes"));
+        }
+        let answer = run(&["stats", file, "-q", "-f", "json", "--type", types, "--by", path]).expect_code(0).json();
+        assert_eq!(answer["by"], *path);
+        let rows = answer["groups"].as_array().expect("groups").iter();
+        let grouped: BTreeMap<String, (u64, u64)> = rows
+            .map(|row| (row["group"].as_str().expect("a name").to_string(), row))
+            .filter(|(name, _)| name != "(null)" && name != "(no such field)")
+            .map(|(name, row)| {
+                (name, (row["objects"].as_u64().expect("a number"), row["shallow_bytes"].as_u64().expect("a number")))
+            })
+            .collect();
+        assert!(!expected.is_empty(), "{types} {path}");
+        assert_eq!(grouped, expected, "{types} {path}");
+    }
+    let rows = run(&["stats", ZOO, "-q", "-f", "tsv", "--type", "Thread", "--by", ".daemon", "--retained"])
+        .expect_code(0)
+        .stdout;
+    assert!(rows.contains("(no such field)"), "{rows}");
+    let wrong = run(&["stats", ZOO, "--by", ".a,.b"]).expect_code(2).stderr;
+    assert!(wrong.contains("no path of a field"), "{wrong}");
+    assert!(run(&["stats", GAME, "--by", ".a"]).expect_code(2).stderr.contains("values"));
+}

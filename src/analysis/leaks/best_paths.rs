@@ -44,7 +44,7 @@ pub trait ReferenceCosts {
     fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>);
 }
 
-/// One parent for each object that is reached: the tree of best ways.
+/// One parent for each object that is reached: the tree of best paths.
 #[derive(Debug)]
 pub struct BestPaths {
     /// By object.

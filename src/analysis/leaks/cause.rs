@@ -37,7 +37,7 @@ pub struct LeakCause {
 pub struct CauseAnalysis<'a> {
     /// The heap.
     pub graph: &'a HeapGraph,
-    /// The tree of best ways.
+    /// The tree of best paths.
     pub best_paths: &'a BestPaths,
     /// The same, merged.
     pub rows: &'a RowTree,

@@ -1,7 +1,7 @@
 //! Causes of leaks: what grew in number, and the way that explains why it is kept. Ids in, ids out: which references
 //! explain what, and what types are for, is said by a [`ReferenceCosts`] and by [`TypeRole`]s.
 //!
-//! Each object has one named parent: that on the best way to it ([`BestPaths`]). The tree of best ways is merged into rows by
+//! Each object has one named parent: that on the best path to it ([`BestPaths`]). The tree of best paths is merged into rows by
 //! type and reference ([`RowTree`]); rows of two dumps are joined by their path of keys, and a walk from the top follows what
 //! grew until it spreads over many like objects ([`GrowthSearch`]). Dominators give the figures alone.
 

@@ -1,4 +1,4 @@
-//! The tree of best ways merged by type and reference.
+//! The tree of best paths merged by type and reference.
 
 use rustc_hash::FxHashMap;
 
@@ -54,7 +54,7 @@ pub struct ObjectFacts {
 }
 
 impl RowTree {
-    /// Finds the tree of best ways and merges it. As `BestPaths::find`, and a look-up for each object, for some those of the
+    /// Finds the tree of best paths and merges it. As `BestPaths::find`, and a look-up for each object, for some those of the
     /// rows above.
     pub fn build_with_paths(
         graph: &HeapGraph,

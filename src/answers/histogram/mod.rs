@@ -1,5 +1,6 @@
 //! Contents of the heap: totals, and a row for each type (or package, section, module, generation).
 
+mod field_groups;
 mod options;
 mod owners;
 mod rows;
@@ -33,6 +34,7 @@ use crate::graph::HeapGraph;
 use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
+use field_groups::groups_by_field;
 pub use options::*;
 use owners::{FIGURES_OF_OWNERS, rows_of_owners};
 pub use rows::*;
@@ -76,7 +78,9 @@ fn histogram_of_objects(
 ) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
     let scope = options.scope.resolve(dump)?;
-    let groups = Groups::new(&scope, options.group_by, SameNameTypes::of_rows(options.splits_same_name_types))?;
+    let by_field = options.field.as_ref().map(|field| groups_by_field(dump, graph, field)).transpose()?;
+    let apart = SameNameTypes::of_rows(options.splits_same_name_types);
+    let groups = Groups::with_groups_of_nodes(&scope, options.group_by, apart, by_field)?;
     let tallies = groups.tally(dump.reachable());
     let (estimates, estimate) = if graph.is_sample() { groups.estimates_and_total() } else { Default::default() };
     let figures = if graph.is_sample() { &OBJECT_FIGURES[..] } else { &OBJECT_FIGURES[..4] };
@@ -416,7 +420,7 @@ impl Histogram {
             unrooted_are_alive: false,
             sample: None,
             roots_inferred: false,
-            by: (options.group_by != GroupBy::Type).then(|| options.group_by.name()),
+            by: (options.group_by != GroupBy::Type).then(|| options.group_name().to_string()),
             retained: None,
             matching: None,
             heaps: None,

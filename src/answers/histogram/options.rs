@@ -9,6 +9,7 @@ use crate::answers::figure::{
     REACHABLE_OBJECTS, RETAINED, SHALLOW,
 };
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
+use crate::filter::FieldSelection;
 
 /// Ways to compute retained bytes of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,6 +55,8 @@ pub struct HistogramOptions {
     pub heaps: AllocationHeapChoice,
     /// Groups of objects, by type, package, owner and more.
     pub group_by: GroupBy,
+    /// The path of the field whose values are the groups, where they are [`GroupBy::Field`]; the first of several.
+    pub field: Option<FieldSelection>,
     /// Types of one name that the dump tells apart are rows of their own.
     pub splits_same_name_types: bool,
     /// Retained bytes too. Default: none.
@@ -84,11 +87,16 @@ impl HistogramOptions {
         orders
     }
 
+    /// The word of `--by` for the groups, or the path of the field.
+    pub fn group_name(&self) -> &str {
+        self.field.iter().flat_map(FieldSelection::paths).next().unwrap_or(self.group_by.name())
+    }
+
     /// The command line that asks the same of a dump of objects, and of any other in the default order.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("stats");
         if self.group_by != GroupBy::default() {
-            line.add_option("--by", Some(self.group_by.name()));
+            line.add_option("--by", Some(self.group_name()));
         }
         match self.retained {
             Some(RetainedBy::Minimum) => line.add_word("--retained"),

@@ -76,7 +76,7 @@ pub struct Histogram {
     pub roots_inferred: bool,
     /// Name of the grouping, unless rows are types.
     #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
-    pub(super) by: Option<&'static str>,
+    pub(super) by: Option<String>,
     /// The way retained bytes were computed, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained: Option<RetainedBy>,

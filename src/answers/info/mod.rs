@@ -53,7 +53,7 @@ pub enum Info {
     Allocations(Box<AllocationInfo>),
 }
 
-/// Facts that every file states.
+/// Facts about the file's format.
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct FormatFacts {
@@ -86,7 +86,7 @@ impl Serialize for RecordCounts {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ObjectInfo {
-    /// Facts that the file states.
+    /// Facts about the file's format.
     #[serde(flatten)]
     pub format: FormatFacts,
     /// The sections.
@@ -253,7 +253,7 @@ impl SnapshotRow {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct AllocationInfo {
-    /// Facts that the file states.
+    /// Facts about the file's format.
     #[serde(flatten)]
     pub format: FormatFacts,
     /// The processes.
@@ -301,7 +301,7 @@ pub struct MemoryDumpRow {
 }
 
 impl Info {
-    /// Facts that the file states.
+    /// Facts about the file's format.
     pub fn format(&self) -> &FormatFacts {
         match self {
             Info::Objects(info) => &info.format,

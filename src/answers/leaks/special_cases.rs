@@ -12,8 +12,10 @@ use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
 use crate::input::Value;
 use crate::units::count_with_noun;
 
-/// Objects between a suspect and the place where memory piles up.
+/// References on the way from a suspect to the place where memory piles up.
 const MAX_STEPS_TO_ACCUMULATION: usize = 8;
+/// Objects of a path from a thread that are looked at.
+const MAX_STEPS_TO_THREAD: usize = 32;
 /// Entries of a weak map that are looked at.
 const MAX_WEAK_MAP_ENTRIES: usize = 64;
 /// Types of a loader that are named.
@@ -154,7 +156,7 @@ fn thread_local_sentence(
     values: ValueReader<'_>,
     path: impl Iterator<Item = NodeId>,
 ) -> Option<String> {
-    let nodes: Vec<NodeId> = path.take(MAX_STEPS_TO_ACCUMULATION * 4).collect();
+    let nodes: Vec<NodeId> = path.take(MAX_STEPS_TO_THREAD).collect();
     let entry =
         nodes.iter().position(|&node| is_instance_of(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
     let thread = nodes[..entry].iter().rev().find(|&&node| is_instance_of(graph, node, "java.lang.Thread"))?;

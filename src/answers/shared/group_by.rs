@@ -24,6 +24,10 @@ pub enum GroupBy {
     Generation,
     /// The loader of their type.
     Loader,
+    /// The value of a field, which [`HistogramOptions::field`](crate::answers::HistogramOptions::field) names.
+    Field,
+    /// The class that all classes above their type but the root of all are below: directly below `java.lang.Object`.
+    Superclass,
     /// The part of the heap that they are in.
     HeapPart,
     /// The time at which they were allocated.
@@ -53,7 +57,7 @@ fn first_levels(package: &str, levels: u8) -> &str {
 
 impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
-    pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(17).0;
+    pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(18).0;
 
     /// All that a histogram has rows of.
     pub const WORDS_OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
@@ -70,6 +74,7 @@ impl GroupBy {
         ("module", GroupBy::Module),
         ("generation", GroupBy::Generation),
         ("loader", GroupBy::Loader),
+        ("superclass", GroupBy::Superclass),
         ("heap", GroupBy::HeapPart),
         ("held", GroupBy::ReferenceStrength),
         ("interval", GroupBy::AllocationInterval),
@@ -124,6 +129,8 @@ impl GroupBy {
             GroupBy::Module => ("Module", "modules"),
             GroupBy::Generation => ("Generation", "generations"),
             GroupBy::Loader => ("Loader", "loaders"),
+            GroupBy::Superclass => ("Superclass", "superclasses"),
+            GroupBy::Field => ("Value", "values"),
             GroupBy::HeapPart => ("Heap", "heaps"),
             GroupBy::ReferenceStrength => ("Held", "groups"),
             GroupBy::File => ("File", "files"),

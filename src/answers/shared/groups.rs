@@ -57,6 +57,16 @@ impl<'d> Groups<'d> {
     /// Groups the objects of a scope. O(types); by how objects are held O(objects + references). Error: if the dump
     /// does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: SameNameTypes) -> Result<Self, AnswerError> {
+        Self::with_groups_of_nodes(scope, by, apart, None)
+    }
+
+    /// The same, with names of groups and the group of each object where the values of a field decide.
+    pub(in crate::answers) fn with_groups_of_nodes(
+        scope: &Scope<'d>,
+        by: GroupBy,
+        apart: SameNameTypes,
+        by_field: Option<(Vec<String>, Vec<u32>)>,
+    ) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         let apart = if graph.types().have_constructor_places() { SameNameTypes::Separate } else { apart };
         let types = graph.types();
@@ -67,7 +77,7 @@ impl<'d> Groups<'d> {
         };
         let allocated = match scope.details().zip(by_allocation) {
             Some((details, by)) => details.allocation_groups(graph, by).map_err(unreadable_values)?,
-            None => None,
+            None => by_field,
         };
         let missing = match by {
             _ if by.is_by_package() && !graph.types_may_have_packages() => Some("which package a type is in"),
@@ -75,7 +85,9 @@ impl<'d> Groups<'d> {
             GroupBy::Generation if graph.generations().is_empty() && allocated.is_none() => {
                 Some("where generations are")
             }
+            GroupBy::Field if allocated.is_none() => Some("which field is meant"),
             GroupBy::File if allocated.is_none() => Some("where objects were allocated"),
+            GroupBy::Superclass if !types.have_superclasses() => Some("which class extends which"),
             GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
                 Some("what loaded its types")
             }
@@ -126,12 +138,16 @@ impl<'d> Groups<'d> {
                     | GroupBy::AllocationInterval
                     | GroupBy::ReferenceStrength
                     | GroupBy::File
+                    | GroupBy::Field
                     | GroupBy::Function
                     | GroupBy::Line => {
                         return 0;
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
                     GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
+                    GroupBy::Superclass => {
+                        (graph.type_name(topmost_superclass(graph, type_id)).to_string(), String::new())
+                    }
                     // Who owns what is found by what holds it.
                     GroupBy::Type | GroupBy::Owner | GroupBy::OwnerPackage => {
                         let apart = match apart {
@@ -298,6 +314,17 @@ impl<'d> Groups<'d> {
         }
         (of_groups, total)
     }
+}
+
+/// Classes that all others extend: of Java, Python, Ruby.
+const ROOT_CLASSES: [&str; 4] = ["java.lang.Object", "object", "Object", "BasicObject"];
+
+/// The class above a type, or itself, that extends nothing but the class that all extend.
+fn topmost_superclass(graph: &HeapGraph, type_id: TypeId) -> TypeId {
+    let types = graph.types();
+    let is_below_root =
+        |class: &TypeId| types.superclass(*class).is_none_or(|above| ROOT_CLASSES.contains(&graph.type_name(above)));
+    types.superclass_chain(type_id).find(is_below_root).unwrap_or(type_id)
 }
 
 /// Sections' names, with their numbers where several have the same.

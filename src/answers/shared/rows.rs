@@ -274,7 +274,7 @@ pub(in crate::answers) fn sort_first<T: Send>(
     rows[..first].par_sort_unstable_by(&compare);
 }
 
-/// For figures that are left out where they are not so.
+/// For `skip_serializing_if`: flags that are written only where they are true.
 pub(in crate::answers) fn is_false(value: &bool) -> bool {
     !value
 }

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use super::rows::CLOSURE_VARIABLES_TYPE;
 use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
+use crate::filter::FieldPathValue;
 use crate::graph::{FieldKind, HeapGraph, NodeId};
 pub use crate::input::ShownValue;
 use crate::input::{ArrayElements, FieldValue, ObjectDetails, PRIMITIVES, ReadError, ReferenceName, Text, Value};
@@ -195,6 +196,17 @@ impl ShownValue {
             ShownValue::Text(text) => text_words(text),
             ShownValue::Name(text) => text.text.chars().take(MAX_CHARACTERS_IN_WORDS).collect(),
             value => value.plain_text(),
+        }
+    }
+}
+
+/// The end of a path; of an object that says nothing of itself its id and type.
+pub(in crate::answers) fn shown_field_value(graph: &HeapGraph, end: &FieldPathValue) -> ShownValue {
+    match end {
+        FieldPathValue::Value(value) => value.clone(),
+        FieldPathValue::Object(node) => {
+            let text = format!("{} {}", graph.display_id(*node), graph.type_name(graph.type_of(*node)));
+            ShownValue::Name(Text { text, is_cut: false })
         }
     }
 }

@@ -165,13 +165,16 @@ pub(crate) struct SectionArgs {
 pub(crate) struct WhereArgs {
     /// Keep objects that fulfil an expression, as "retained > 1MiB and type ~ 'Cache'"
     ///
-    /// Columns: type, package, module, domain, generation, class, shallow, retained, dominated, depth, references,
+    /// Columns: type, instanceof, package, module, domain, generation, class, shallow, retained, dominated, depth, references,
     /// referrers, id, reachable, root, root_kind, dominator, dominator_type, length; fields by a dotted path, as
     /// ".user.name = 'smith'". For fields and length the values of the whole dump are read once. = != < <= > >= ~ !~ in between
     /// is null, and or not. Of several --where all must hold. A comparison with a missing value is never true, also not inside
     /// not
     #[arg(long = "where", value_name = "EXPR")]
     filter: Vec<String>,
+    /// Keep objects whose class, one of its superclasses or an interface of the JDK matches; PATTERN as for --type
+    #[arg(long = "instanceof", value_name = "PATTERN", hide_short_help = true)]
+    instance_of: Vec<String>,
 }
 
 /// Objects that are asked for.
@@ -374,19 +377,31 @@ impl TypeArgs {
 impl WhereArgs {
     /// As the library takes it.
     pub(crate) fn filter(&self) -> Result<Option<Filter>> {
-        Filter::parse(&self.filter).context("--where")
+        let of_class = self.instance_of.iter().map(|pattern| match pattern.strip_prefix('=') {
+            Some(name) => format!("instanceof = '{}'", name.replace('\'', "''")),
+            None => format!("instanceof ~ '{}'", pattern.replace('\'', "''")),
+        });
+        let expressions: Vec<String> = self.filter.iter().cloned().chain(of_class).collect();
+        Filter::parse(&expressions).context(if self.filter.is_empty() { "--instanceof" } else { "--where" })
+    }
+
+    /// Returns true if objects are asked for by an expression.
+    pub(crate) fn chooses_some(&self) -> bool {
+        !self.filter.is_empty() || !self.instance_of.is_empty()
     }
 
     /// The options as they were written.
     pub(crate) fn as_written(&self) -> Option<String> {
-        (!self.filter.is_empty()).then(|| format!("--where {}", self.filter.join(" --where ")))
+        let of_class = self.instance_of.iter().map(|pattern| format!("--instanceof {pattern}"));
+        let words: Vec<String> = self.filter.iter().map(|text| format!("--where {text}")).chain(of_class).collect();
+        self.chooses_some().then(|| words.join(" "))
     }
 }
 
 impl ScopeArgs {
     /// Returns true if objects are asked for by what they are.
     pub(crate) fn chooses_some(&self) -> bool {
-        self.types.chooses_some() || !self.filter.filter.is_empty()
+        self.types.chooses_some() || self.filter.chooses_some()
     }
 
     /// As the library takes it.

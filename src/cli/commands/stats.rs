@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, bail};
 use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
@@ -19,6 +20,7 @@ use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without
 use crate::cli::terminal::dump_input::{DumpInput, count_types};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
+use crate::filter::FieldSelection;
 use crate::units::parse_size;
 
 /// How much is in the heap, by type
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     /// What to group by; package=2: by two levels of packages
     ///
     /// Of allocations function, of profiles line, file and module too: flat is what each allocated itself, cum with all it called.
-    /// size and label=KEY: by values of a label of a profile's samples
+    /// size and label=KEY: by values of a label of a profile's samples. .status, .user.name: by values of a field
     #[arg(long, value_parser = StatsGroupParser, default_value = "type", value_name = "GROUP")]
     by: StatsGroup,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
@@ -97,7 +99,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     match args.shallow {
         true => print(histogram_by_counting(args, session, &options, &DumpInput::find(file)?, None)?, None),
         false => {
-            let with_values = args.scope.filter.as_written().is_some();
+            let with_values = args.scope.filter.as_written().is_some() || args.by.field.is_some();
             ask_without_problems(session, file, input, with_values, |asked| {
                 print(histogram_of_dump(args, &options, asked)?, Some(asked))
             })
@@ -164,13 +166,14 @@ fn print_limits_for_outcome(
     Ok(outcome)
 }
 
-/// What `--by` asks for: groups, or types that are the values of a label.
+/// What `--by` asks for: groups, types that are the values of a label, or values of a field.
 #[derive(Debug, Clone, Default)]
 struct StatsGroup {
     /// What rows are grouped by.
     group: GroupBy,
     /// Key of the label whose values are the types.
     type_label: Option<String>,
+    field: Option<FieldSelection>,
 }
 
 /// Reads the words of groups, `size` and `label=KEY`.
@@ -189,15 +192,28 @@ impl TypedValueParser for StatsGroupParser {
             text => text.and_then(|text| text.strip_prefix("label=")).filter(|key| !key.is_empty()),
         };
         if let Some(label) = label {
-            return Ok(StatsGroup { group: GroupBy::Type, type_label: Some(label.to_string()) });
+            return Ok(StatsGroup { type_label: Some(label.to_string()), ..StatsGroup::default() });
+        }
+        if let Some(path) = value.to_str().filter(|text| text.starts_with('.')) {
+            let one_field = FieldSelection::parse(path).ok().filter(|field| field.paths().count() == 1);
+            let wrong = || {
+                command
+                    .clone()
+                    .error(ErrorKind::InvalidValue, format!("--by {path}: no path of a field, as .user.name"))
+            };
+            return Ok(StatsGroup {
+                group: GroupBy::Field,
+                type_label: None,
+                field: Some(one_field.ok_or_else(wrong)?),
+            });
         }
         let words = word_parser(GroupBy::WORDS_OF_HISTOGRAMS);
-        words.parse_ref(command, arg, value).map(|group| StatsGroup { group, type_label: None })
+        words.parse_ref(command, arg, value).map(|group| StatsGroup { group, ..StatsGroup::default() })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let words: Vec<PossibleValue> = word_parser(GroupBy::WORDS_OF_HISTOGRAMS).possible_values()?.collect();
-        Some(Box::new(words.into_iter().chain(["size", "label=KEY"].map(PossibleValue::new))))
+        Some(Box::new(words.into_iter().chain(["size", "label=KEY", ".FIELD"].map(PossibleValue::new))))
     }
 }
 
@@ -220,7 +236,9 @@ impl Args {
         }
         self.scope.refuse_types_beside_type_limits(!size_limits.is_empty())?;
         if self.shallow && !matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
-            bail!("--shallow counts types only: leave it out to group by {}", self.by.group.name());
+            let fields = self.by.field.iter().flat_map(FieldSelection::paths);
+            let by = fields.last().unwrap_or(self.by.group.name());
+            bail!("--shallow counts types only: leave it out to group by {by}");
         }
         if !self.by.group.is_by_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
@@ -235,6 +253,7 @@ impl Args {
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             group_by: self.by.group,
+            field: self.by.field.clone(),
             splits_same_name_types: self.common.input.read.raw_types,
             retained: self.retained,
             limits: self.rows.limits(&self.common.output),

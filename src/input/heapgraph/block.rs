@@ -267,7 +267,7 @@ fn push_marked_references<S: RecordSink>(
     marked: [(&[u8], &[u8]); 3],
     block: &mut Block<S>,
 ) -> u64 {
-    let [weak, soft, finalized] = marked.map(|(_, array)| sorted_places(array));
+    let [weak, soft, finalized] = marked.map(|(_, array)| parse_sorted_indices(array));
     let mut count = 0;
     for (place, target) in (0..).zip(ids(refs)) {
         count = place + 1;
@@ -294,7 +294,7 @@ fn push_marked_references<S: RecordSink>(
 }
 
 /// Numbers of an array, ascending; of what is no number the largest there is.
-pub(super) fn sorted_places(array: &[u8]) -> Vec<u64> {
+pub(super) fn parse_sorted_indices(array: &[u8]) -> Vec<u64> {
     let mut places: Vec<u64> = array_elements(array).map(|value| value.number().unwrap_or(u64::MAX)).collect();
     places.sort_unstable();
     places

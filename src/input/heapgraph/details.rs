@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::sorted_places;
+use super::block::parse_sorted_indices;
 use super::record::{NonObjectLine, ObjectLine, source_place_of};
 use crate::graph::{HeapGraph, NodeId, Reference, Root, SourcePlace, TypeId};
 use crate::input::json_lines::{RawValue, array_elements, ids, unescaped};
@@ -126,7 +126,7 @@ impl LineFormat for HeapgraphLines {
     }
 
     fn reference_kinds(graph: &HeapGraph, line: &ObjectLine<'_>) -> Vec<(ReferenceKind, String)> {
-        let weak = sorted_places(line.weak_places);
+        let weak = parse_sorted_indices(line.weak_places);
         let mut names = array_elements(line.reference_names);
         let mut kinds = Vec::new();
         for (at, id) in (0..).zip(ids(line.refs)) {

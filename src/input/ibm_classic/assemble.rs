@@ -99,7 +99,7 @@ impl<'r> Assembler<'r> {
         if self.reading.info.producer.is_none() {
             self.reading.info.producer = block.version.take();
         }
-        for early in block.early_lines.drain(..) {
+        for early in block.possible_version_lines.drain(..) {
             let of_version = self.record_totals.record_count == 0 && (early.is_after_version || version_before);
             match &mut self.reading.info.producer {
                 Some(producer) if of_version => {

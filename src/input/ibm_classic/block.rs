@@ -18,7 +18,7 @@ use crate::input::text::{is_blank, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};
 
 /// Junk lines before the first record that are kept by text: a version of several lines looks like junk.
-const MAX_EARLY_LINES: usize = 16;
+const MAX_POSSIBLE_VERSION_LINES: usize = 16;
 /// Bytes of the version, or of a junk line that may belong to it, that are kept.
 const MAX_VERSION_BYTES: usize = 16 * 1024;
 /// Number of `java/lang/Class` in every block's names.
@@ -119,7 +119,7 @@ pub(super) struct BlockCounts {
 
 /// A junk line that may belong to the version.
 #[derive(Debug)]
-pub(super) struct EarlyLine {
+pub(super) struct PossibleVersionLine {
     pub(super) line: u64,
     pub(super) text: String,
     pub(super) is_after_version: bool,
@@ -136,7 +136,7 @@ pub(super) struct Block<S> {
     pub(super) class_objects: Vec<(u32, u32)>,
     pub(super) counts: BlockCounts,
     pub(super) version: Option<String>,
-    pub(super) early_lines: Vec<EarlyLine>,
+    pub(super) possible_version_lines: Vec<PossibleVersionLine>,
     pub(super) breakdown: Option<(Breakdown, u64)>,
     pub(super) stated_totals: Option<(TrailerTotals, u64)>,
     pub(super) diagnostics: Diagnostics,
@@ -152,7 +152,7 @@ impl<S: RecordSink> Block<S> {
         self.class_objects.clear();
         self.counts = BlockCounts::default();
         self.version = None;
-        self.early_lines.clear();
+        self.possible_version_lines.clear();
         self.breakdown = None;
         self.stated_totals = None;
         self.diagnostics = Diagnostics::default();
@@ -405,8 +405,10 @@ impl<S: RecordSink> Parser<'_, S> {
         if matches!(word, b"OBJ" | b"CLS") {
             self.block.diagnostics.add_on_line(&MALFORMED_RECORD, self.line, line);
             self.reference_owner = ReferenceOwner::NoOpenRecord;
-        } else if self.block.objects.object_count() == 0 && self.block.early_lines.len() < MAX_EARLY_LINES {
-            self.block.early_lines.push(EarlyLine {
+        } else if self.block.objects.object_count() == 0
+            && self.block.possible_version_lines.len() < MAX_POSSIBLE_VERSION_LINES
+        {
+            self.block.possible_version_lines.push(PossibleVersionLine {
                 line: self.line,
                 text: String::from_utf8_lossy(trim(&line[..line.len().min(MAX_VERSION_BYTES)])).into_owned(),
                 is_after_version: self.block.version.is_some(),

@@ -6,7 +6,7 @@ use super::problem_codes::*;
 use super::rundown::Rundown;
 use super::snapshot_store::{GraphStore, SnapshotStore};
 use super::snapshots::{BulkStream, HeapEventKind, Snapshot, find_snapshots};
-use super::types::TraceTypes;
+use super::trace_types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
 use crate::input::dotnet::{HOW_TO_COLLECT_SNAPSHOT, is_array_name, source_type_name};
 use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, SnapshotChoice, SnapshotInfo};

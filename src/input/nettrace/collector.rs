@@ -16,7 +16,7 @@ use super::recording::{BlockKind, Recording};
 use super::rundown::{RUNTIME_VERSION_END, Rundown};
 use super::snapshot_store::SnapshotStore;
 use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
-use super::types::TraceTypes;
+use super::trace_types::TraceTypes;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
 use crate::input::{BlottedPart, Diagnostics, Position, ProblemCode};

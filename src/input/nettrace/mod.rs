@@ -28,7 +28,7 @@ mod snapshot_store;
 mod snapshots;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(super) mod trace_follower;
-mod types;
+mod trace_types;
 mod window;
 
 use super::problem_codes::GraphCodes;

@@ -5,7 +5,7 @@
 use super::payload::BulkHead;
 use super::primitives::{u32_at, u64_at};
 use super::snapshots::BulkEvent;
-use super::types::TraceTypes;
+use super::trace_types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
 use crate::input::repeat_detector::MAX_ID_STEP;
 use crate::input::sink::{ObjectsAndBytes, SlotTotals};

@@ -11,7 +11,7 @@ use super::primitives::{u32_at, u64_at};
 
 use super::payload::bulk_head;
 use super::recording::recording;
-use super::types::for_each_description;
+use super::trace_types::for_each_description;
 
 /// Blocks hold 100 KB, or one event.
 const MAX_BLOCK_BYTES: usize = 16 << 20;

@@ -127,7 +127,7 @@ impl RecordReader {
         }
     }
 
-    /// The way from the record before.
+    /// Reads the distance from the record before, and with it the address.
     fn read_address(&mut self, stream: &mut Stream, code: u8) -> Result<(), StopReason> {
         let units = stream.signed_of_width(code)?;
         self.address = self.header.address_from(self.last_address, units);

@@ -179,8 +179,8 @@ impl Scanner {
         Ok(None)
     }
 
-    /// Passes over a value, which is kept when `most` bytes are wanted of it. `None` when the input ends within it.
-    fn read_value(&mut self, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
+    /// Passes over a value, of which at most the first `most` bytes are kept. `None` when the input ends within it.
+    fn skip_value_keeping(&mut self, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
         let (mut kept, mut depth) = (Vec::new(), 0u64);
         let (mut is_text, mut is_escaped) = (false, false);
         let mut any = false;
@@ -243,7 +243,7 @@ impl Scanner {
                         b"samples" => SnapshotArray::Samples,
                         b"strings" => SnapshotArray::Strings,
                         b"snapshot" => {
-                            let Some(json) = self.read_value(MAX_HEADER_BYTES)? else { return self.end_scan() };
+                            let Some(json) = self.skip_value_keeping(MAX_HEADER_BYTES)? else { return self.end_scan() };
                             // Another thread that asks for a block finds none behind a header that is an error.
                             self.state = ScanState::End;
                             if json.len() == MAX_HEADER_BYTES {
@@ -256,19 +256,19 @@ impl Scanner {
                             continue;
                         }
                         b"trace_tree" if self.keeps_stacks => {
-                            let Some(tree) = self.read_value(usize::MAX)? else { return self.end_scan() };
+                            let Some(tree) = self.skip_value_keeping(usize::MAX)? else { return self.end_scan() };
                             self.stack_tree = tree;
                             continue;
                         }
                         _ => {
-                            if self.read_value(0)?.is_none() {
+                            if self.skip_value_keeping(0)?.is_none() {
                                 return self.end_scan();
                             }
                             continue;
                         }
                     };
                     if self.peek_after_blanks()? != Some(b'[') || self.whole_arrays.contains(&region) {
-                        if self.read_value(0)?.is_none() {
+                        if self.skip_value_keeping(0)?.is_none() {
                             return self.end_scan();
                         }
                         continue;
@@ -306,7 +306,7 @@ impl Scanner {
         Ok(false)
     }
 
-    /// Values in a row of a region.
+    /// Values in a row of an array.
     fn row_width(&self, region: SnapshotArray) -> usize {
         self.layout.as_ref().map_or(1, |layout| match region {
             SnapshotArray::Nodes => layout.node_fields.width,
@@ -319,7 +319,7 @@ impl Scanner {
     }
 
     /// The next piece of an array of numbers: how many bytes of the window, and values. `None` when nothing is left.
-    fn next_piece_of_numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
+    fn measure_piece_of_numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
         let width = self.row_width(region);
         loop {
             if self.window_end - self.window_position < WINDOW_BYTES / 2 && !self.source_ended {
@@ -409,7 +409,7 @@ impl BlockSource for Scanner {
                     }
                     continue;
                 }
-                ScanState::WithinNumbers(region) => (region, self.next_piece_of_numbers(region)?),
+                ScanState::WithinNumbers(region) => (region, self.measure_piece_of_numbers(region)?),
                 ScanState::WithinStrings => (SnapshotArray::Strings, self.next_piece_of_strings()?),
             };
             let Some((bytes, values)) = piece else {

@@ -1,4 +1,4 @@
-//! A heap made ready: the tree of best ways, and its rows.
+//! A heap made ready: the tree of best paths, and its rows.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,7 +25,7 @@ use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
 /// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
 const MAX_BUFFERS_READ_SINGLY: usize = 1000;
 
-/// A heap with its tree of best ways.
+/// A heap with its tree of best paths.
 pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
     pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
     pub(in crate::answers::leaks) paths: BestPaths,

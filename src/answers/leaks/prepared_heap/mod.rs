@@ -1,5 +1,5 @@
 //! A dump made ready for the search for causes: owners and natures of its types, what references explain, where ways
-//! begin, and the rows of the tree of best ways.
+//! begin, and the rows of the tree of best paths.
 
 mod analysed_heap;
 mod classified_heap;

@@ -18,10 +18,10 @@ pub(in crate::answers::leaks) struct StructuralNames {
     carrier_name_ends: Vec<&'static str>,
     /// Types that only carry others.
     glue_types: Vec<TypePattern>,
-    /// Collections, the telling ones among them.
+    /// Collections, and types that are named as such.
     collection_types: Vec<TypePattern>,
-    /// Collections that are worth a word.
-    telling_collections: Vec<TypePattern>,
+    /// Types that the patterns of collections match and that have a word of their own all the same: executors, timers, futures.
+    named_despite_collection: Vec<TypePattern>,
     /// The runtime's own data about the program.
     metadata_types: Vec<&'static str>,
     /// Glue that chains run through.
@@ -60,7 +60,7 @@ pub(in crate::answers::leaks) fn structural_names(runtime: Option<Runtime>) -> &
                 "carrier" => of.carrier_name_ends = names,
                 "glue" => of.glue_types = patterns(),
                 "collection" => of.collection_types = patterns(),
-                "named" => of.telling_collections = patterns(),
+                "named" => of.named_despite_collection = patterns(),
                 "inner" => of.metadata_types = names,
                 "link" => of.chain_link_types = names,
                 "list-node" => of.list_node_name_ends = names,
@@ -116,7 +116,7 @@ impl StructuralNames {
 
     /// True for a collection without a word of its own.
     pub(in crate::answers::leaks) fn is_plain_collection(&self, name: &str) -> bool {
-        any_matches(&self.collection_types, name) && !any_matches(&self.telling_collections, name)
+        any_matches(&self.collection_types, name) && !any_matches(&self.named_despite_collection, name)
     }
 
     /// The nature of a type by its name, which has dots between packages.

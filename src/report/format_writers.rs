@@ -1,4 +1,4 @@
-//! Forms that are rows alone: CSV and TSV, quoted by the csv crate; JSON, one object per answer or one per row; Markdown,
+//! Forms that are rows or data alone: CSV and TSV, quoted by the csv crate; JSON, one object per answer or one per row; Markdown,
 //! for tickets. A record of CSV is one line: a line end in a name is escaped as in tables.
 
 use std::borrow::Cow;

@@ -39,7 +39,7 @@ pub(super) struct TraceTypes {
 
 impl Default for TraceTypes {
     fn default() -> Self {
-        // No id hashes to slot 0 but those of cache index 0, and !0 is not among them.
+        // u64::MAX, which is no id, marks a free slot.
         TraceTypes {
             number_by_id: FxHashMap::default(),
             cache: vec![(u64::MAX, 0); TYPE_NUMBER_CACHE_SLOTS],
