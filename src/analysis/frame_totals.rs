@@ -31,7 +31,7 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) ->
     let mut open = vec![(0u32, false)];
     while let Some((at, is_done)) = open.pop() {
         let frame = &heap.frames[at as usize];
-        let name = if frame.is_self_cost { heap.frames[frame.parent as usize].name } else { frame.name };
+        let name = if frame.is_self_cost() { heap.frames[frame.parent() as usize].name } else { frame.name };
         if is_done {
             uses.entry(name).and_modify(|uses| *uses -= 1);
             continue;
@@ -65,8 +65,8 @@ pub fn cum_bytes_of_names(
     let mut bytes = 0u64;
     // Callers have smaller numbers.
     for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-        let is_below_caller = is_below[frame.parent as usize];
-        is_below[at] = is_below_caller || !frame.is_self_cost && is_wanted(frame.name);
+        let is_below_caller = is_below[frame.parent() as usize];
+        is_below[at] = is_below_caller || !frame.is_self_cost() && is_wanted(frame.name);
         if is_below[at] && !is_below_caller {
             bytes = bytes.saturating_add(totals.total_at(at as u32).bytes);
         }

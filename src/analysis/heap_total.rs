@@ -24,12 +24,11 @@ pub struct HeapTotal {
 impl HeapTotal {
     /// Computes it without the totals of each backtrace. O(frames + entries x depth), memory O(frames + entries).
     pub fn compute(heap: &AllocationHeap) -> Self {
+        if heap.counting == CountingMode::Exclusive {
+            return total_of_parts(&heap.entries);
+        }
         let by_type = EntriesByType::new(&heap.entries);
-        let top = match heap.counting {
-            CountingMode::Exclusive => Some(total_of_parts(&by_type)),
-            CountingMode::Inclusive | CountingMode::CompleteInclusive => FrameTotalComputation::new(heap).run(&by_type),
-        };
-        top.unwrap_or_else(|| Self::from_backtrace_totals(heap))
+        FrameTotalComputation::new(heap).run(&by_type).unwrap_or_else(|| Self::from_backtrace_totals(heap))
     }
 
     /// The same from the totals of all backtraces: slower, but pairs of backtrace and type are left out where there are
@@ -81,15 +80,17 @@ impl EntriesByType {
 }
 
 /// The total of a heap that counts at each backtrace what was allocated there itself: the sum of its entries.
-fn total_of_parts(by_type: &EntriesByType) -> HeapTotal {
+fn total_of_parts(entries: &[AllocationEntry]) -> HeapTotal {
+    let mut by_type: FxHashMap<NameId, AllocationAmount> = FxHashMap::default();
+    for entry in entries {
+        let Some(type_name) = entry.type_name() else { continue };
+        by_type.entry(type_name).or_insert(NOTHING_REPORTED).add(entry.bytes(), entry.allocations());
+    }
+    let of_type = |(type_name, own)| TypeAmount { type_name, total: own, exclusive: own };
+    let mut types: Vec<TypeAmount> = by_type.into_iter().map(of_type).collect();
+    types.sort_unstable_by_key(|amount| amount.type_name);
     let mut total = NOTHING_REPORTED;
-    let types = by_type.iter().map(|(type_name, entries)| {
-        let mut own = NOTHING_REPORTED;
-        entries.iter().for_each(|entry| own.add(entry.bytes(), entry.allocations()));
-        total.add(own.bytes, own.allocations);
-        TypeAmount { type_name, total: own, exclusive: own }
-    });
-    let types: Vec<TypeAmount> = types.collect();
+    types.iter().for_each(|amount| total.add(amount.total.bytes, amount.total.allocations));
     if types.is_empty() {
         // Nothing is missing in parts: where there are none, nothing was allocated.
         total.allocations = Some(0);
@@ -153,7 +154,7 @@ impl<'a> FrameTotalComputation<'a> {
             frame_sums: Vec::new(),
             places: vec![0; count],
             places_base: 0,
-            callers: heap.frames.iter().map(|frame| frame.parent).collect(),
+            callers: heap.frames.iter().map(|frame| frame.parent()).collect(),
             of_types: vec![TypeSum::default(); count],
             flags: vec![0; count],
             inferred_pairs: 0,

@@ -11,7 +11,7 @@ use super::lock::ProcessLock;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::DumpRequest;
-use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector};
+use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector, pprof};
 
 /// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
 ///
@@ -62,7 +62,10 @@ fn run(
             }
             options.runtime.map_or_else(|| detect(process), Ok)?
         }
-        None => options.runtime.unwrap_or(TargetRuntime::Node),
+        None => options.runtime.unwrap_or(match options.url.as_deref().is_some_and(pprof::is_profile_url) {
+            true => TargetRuntime::Go,
+            false => TargetRuntime::Node,
+        }),
     };
     (collected.runtime, collected.format) = (Some(runtime), Some(options.format(runtime).0));
     check_options(options, runtime)?;
@@ -85,6 +88,11 @@ fn run(
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
         (TargetRuntime::Node | TargetRuntime::Chromium, _) => inspector::dump(process, runtime, request, collected),
+        (TargetRuntime::Go, None) => pprof::dump(request, collected),
+        (TargetRuntime::Go, Some(_)) => {
+            let text = "of Go name the address of its profile: heapdump collect http://HOST:PORT/debug/pprof/heap";
+            Err(Refusal::new(RefusalCode::NoTarget, text))
+        }
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
     collected.bytes = file.written_bytes;

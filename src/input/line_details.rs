@@ -14,9 +14,7 @@ use super::{
     AllocationGroup, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
     ReferenceKind, ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text, WantedContents,
 };
-use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, MemoryDump, NameId, NameTable,
-};
+use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, HeapBuilder, NameId, NameTable};
 use crate::graph::{ColumnSink, HeapGraph, IdLookup, NodeId, SourcePlace, TypeId};
 
 /// Stands for the place of allocation where none was traced.
@@ -399,19 +397,8 @@ impl<L: LineFormat> LineDetails<L> {
             builder.add_entry(AllocationEntry::new(frame, Some(class), bytes, Some(objects)));
         }
         let (frames, entries) = builder.finish_heap(None);
-        let heap = AllocationHeap {
-            dump_number: 1,
-            pid: 0,
-            part: 1,
-            process: String::new(),
-            labels: String::new(),
-            allocator: "live".into(),
-            counting: CountingMode::Exclusive,
-            frames,
-            entries,
-        };
-        let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
-        Ok(Some(AllocationDump { names, dumps: vec![moment], heaps: vec![heap], ..AllocationDump::default() }))
+        let heap = AllocationHeap::alone(String::new(), "live", frames, entries);
+        Ok(Some(AllocationDump::of_heaps(names, vec![heap])))
     }
 }
 

@@ -6,7 +6,9 @@ use super::names::{NameMeaning, NameTable, escaped_name, namespace_and_class, pl
 use super::page_answers::{PageAnswers, PageContent};
 use super::trees::heap_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
-use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
+use crate::answers::figure::{
+    ALLOCATIONS, CUM, CUM_ALLOCATIONS, FLAT, FLAT_ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL,
+};
 use crate::answers::histogram::HistogramRow;
 use crate::answers::{Figure, GroupBy, Histogram};
 use crate::units::signed;
@@ -22,11 +24,11 @@ impl PageAnswers<'_> {
             ..PageData::default()
         };
         let rows = self.types_that_fit(budgets, &mut data.left_out);
+        data.groups = self.groups.iter().map(|(by, answer)| group_columns(*by, answer, budgets)).collect();
         match &self.content {
             PageContent::Objects(page) => {
                 let figures = [RETAINED, OBJECTS, SHALLOW, REACHABLE];
                 data.types = FigureTable::new(rows, &figures, |row| names.number(row.name()));
-                data.groups = self.groups.iter().map(|(by, answer)| group_columns(*by, answer, budgets)).collect();
                 data.maps.push(page.map_columns(budgets, &mut names));
                 page.add_objects(budgets, &mut names, &mut data);
             }
@@ -69,7 +71,9 @@ fn group_columns(by: GroupBy, answer: &Histogram, budgets: &PageBudgets) -> Grou
     let rows = answer.rows.as_slice();
     let name =
         |row: &HistogramRow| Some(escaped_name(row.name())).filter(|name| !name.is_empty()).unwrap_or("(none)".into());
-    let table = FigureTable::new(&rows[..rows.len().min(budgets.groups)], &[RETAINED, OBJECTS, SHALLOW], name);
+    let of_frames = [FLAT, CUM, FLAT_ALLOCATIONS, CUM_ALLOCATIONS];
+    let figures = if answer.heaps.is_some() { &of_frames[..] } else { &[RETAINED, OBJECTS, SHALLOW] };
+    let table = FigureTable::new(&rows[..rows.len().min(budgets.groups)], figures, name);
     GroupColumns { noun: by.titles().1, table }
 }
 

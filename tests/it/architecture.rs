@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &["sort"], &["rustix", "signal_hook", "tempfile", "thiserror", "windows_sys"]),
     ("graph", &["parallel", "sort"], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde", "thiserror"]),
-    ("allocations", &[], &["rustc_hash"]),
+    ("allocations", &[], &["hashbrown", "rustc_hash"]),
     (
         "input",
         &["files", "graph", "allocations", "parallel", "regex", "sort"],

@@ -63,7 +63,7 @@ fn walk(dump: &AllocationDump) -> usize {
     for heap in &dump.heaps {
         assert!((1..=dump.dumps.len()).contains(&heap.dump_number));
         let frames = heap.frames.iter().enumerate().skip(1);
-        frames.for_each(|(at, frame)| assert!((frame.parent as usize) < at));
+        frames.for_each(|(at, frame)| assert!((frame.parent() as usize) < at));
         assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));
         let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, is_wanted: None });
         let types = totals.types_at(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));

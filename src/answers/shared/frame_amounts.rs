@@ -39,8 +39,7 @@ impl<'d> FrameAmounts<'d> {
         patterns: impl Iterator<Item = &'p TypePattern> + Clone,
     ) -> Result<Self, AnswerError> {
         if allocations.frame_names != frame_names {
-            let by = [GroupBy::Function, GroupBy::Line, GroupBy::File, GroupBy::Module];
-            let by = by.into_iter().find(|by| by.frame_names() == Some(frame_names)).unwrap_or_default();
+            let by = GroupBy::of_frames(frame_names);
             return Err(AnswerError::NoSuchGroups(by, "more of frames than their functions"));
         }
         let rows: usize = heaps.iter().map(|heap| heap.row_count()).sum();

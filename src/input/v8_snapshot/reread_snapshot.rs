@@ -10,7 +10,7 @@ use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::AllocationStacks;
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, MemoryDump, NameId, NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, NameId, NameTable,
 };
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
@@ -157,19 +157,10 @@ impl RereadSnapshot {
                 }
             }
             let (frames, entries) = builder.finish_heap(Some(own_share));
-            heaps.push(AllocationHeap {
-                dump_number: 1,
-                pid: 0,
-                part: 1,
-                process: String::new(),
-                labels: String::new(),
-                allocator: allocator.into(),
-                counting: if allocator == "live" { CountingMode::Exclusive } else { CountingMode::CompleteInclusive },
-                frames,
-                entries,
-            });
+            let counting = if allocator == "live" { CountingMode::Exclusive } else { CountingMode::CompleteInclusive };
+            let heap = AllocationHeap::alone(String::new(), allocator, frames, entries);
+            heaps.push(AllocationHeap { counting, ..heap });
         }
-        let moment = MemoryDump { id: String::new(), started_us: 0, detail: String::new() };
-        AllocationDump { names, dumps: vec![moment], heaps, ..AllocationDump::default() }
+        AllocationDump::of_heaps(names, heaps)
     }
 }
