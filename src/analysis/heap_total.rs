@@ -296,8 +296,7 @@ mod tests {
             ));
         }
         let (frames, entries) = builder.finish_heap(None);
-        let (process, labels, allocator) = (String::new(), String::new(), String::new());
-        AllocationHeap { dump_number: 1, pid: 1, part: 1, process, labels, allocator, counting, frames, entries }
+        AllocationHeap { counting, ..AllocationHeap::alone(String::new(), "", frames, entries) }
     }
 
     proptest! {

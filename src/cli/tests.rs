@@ -239,8 +239,10 @@ fn questions() -> Vec<(CommandLine, String)> {
     add!(
         TrendOptions::default(),
         TrendOptions { by: DiffBy::Paths, with_unchanged: true, wide: true, ..TrendOptions::default() },
+        TrendOptions { by: DiffBy::Groups(GroupBy::Line), retained: true, ..TrendOptions::default() },
         TrendOptions {
             by: DiffBy::Groups(GroupBy::Loader),
+            heaps: heaps(),
             retained: true,
             judges_growth: true,
             by_time: true,

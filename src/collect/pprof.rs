@@ -1,6 +1,6 @@
 //! pprof: the heap profile that a program serves over HTTP, as `net/http/pprof` of Go does. One GET; the program goes on.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::ToSocketAddrs;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,8 @@ pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> R
     }
     let mut left = head.header("content-length").and_then(|length| length.parse::<u64>().ok()).unwrap_or(u64::MAX);
     let (mut file, mut bytes, mut last_bytes_at) = (request.file, head.body_start, Instant::now());
-    let (mut unpacked, mut start) = (GzDecoder::new(io::sink()), Vec::new());
+    // The file is packed where its name says so, as all dumps are.
+    let (mut unpacker, mut start) = (GzDecoder::new(Vec::new()), Vec::new());
     loop {
         bytes.truncate(usize::try_from(left).unwrap_or(usize::MAX));
         left -= bytes.len() as u64;
@@ -67,8 +68,10 @@ pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> R
                     .with_hint(format!("a text is read too: curl -sS 'http://{host}/{path}' | heapdump stats -")));
             }
         }
-        file.write(&bytes)?;
-        if unpacked.write_all(&bytes).is_err() {
+        let is_broken = unpacker.write_all(&bytes).is_err();
+        file.write(unpacker.get_ref())?;
+        unpacker.get_mut().clear();
+        if is_broken {
             break;
         }
         if !bytes.is_empty() {
@@ -80,7 +83,8 @@ pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> R
         }
     }
     // The checksum at its end shows that it is all there.
-    let is_whole = unpacked.try_finish().is_ok();
+    let is_whole = unpacker.try_finish().is_ok();
+    file.write(unpacker.get_ref())?;
     collected.pause_ms = None;
     let incomplete = || Refusal::new(RefusalCode::Incomplete, "the profile breaks off");
     Ok((file, (!is_whole).then(incomplete)))

@@ -167,7 +167,10 @@ impl StackHeap {
         }
         let heap = AllocationHeap::alone(process, measure, frames, entries);
         heaps.push(AllocationHeap { dump_number: heaps.len() + 1, ..heap });
-        AllocationDump { names, frame_names, dumps: vec![MemoryDump::default(); heaps.len()], heaps }
+        // Ids tell moments of one time apart.
+        let id = |number: usize| if heaps.len() > 1 { number.to_string() } else { String::new() };
+        let dumps = (1..=heaps.len()).map(|number| MemoryDump { id: id(number), ..MemoryDump::default() }).collect();
+        AllocationDump { names, frame_names, dumps, heaps }
     }
 }
 

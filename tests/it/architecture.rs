@@ -147,7 +147,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 36] = [
+const OUTSIDE: [&str; 37] = [
     "anstyle_query",
     "anyhow",
     "base64",
@@ -161,6 +161,7 @@ const OUTSIDE: [&str; 36] = [
     "crossterm",
     "csv",
     "flate2",
+    "hashbrown",
     "inferno",
     "memchr",
     "memmap2",

@@ -231,6 +231,11 @@ impl HeapMaker {
         let HeapMaker { heap, locations, nodes_of_long_locations, stack, .. } = self;
         let (mut node, mut last) = (0, None);
         for &id in stack.iter().rev() {
+            if let Some(name) = locations.only_name(id) {
+                node = heap.frame_below(node, last, name)?;
+                last = Some(name);
+                continue;
+            }
             let location = locations.frames_of_id(id, &mut heap.names);
             if location.is_unknown {
                 add_problem(reading, &UNKNOWN_LOCATION, offset);

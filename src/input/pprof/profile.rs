@@ -51,7 +51,9 @@ struct Function {
 pub(super) struct Locations {
     /// By id, the place in `all` plus one; 0 for none. Empty where ids are no numbers in a row.
     dense_places: Vec<u32>,
-    /// The same of all other ids.
+    /// By id, the name of a location with one frame, which is shown: nearly all, looked up for each frame of each sample.
+    only_names: Vec<NameId>,
+    /// Places of all other ids.
     places: FxHashMap<u64, u32>,
     all: Vec<LocationFrames>,
     names: Vec<NameId>,
@@ -305,10 +307,14 @@ impl<'a> Profile<'a> {
 /// Bytes of all names times those of a pattern: a match takes steps by both, and some seconds are enough.
 const MAX_MATCH_STEPS: usize = 1 << 30;
 
+/// Stands for no name. There are never so many.
+const NO_NAME: NameId = NameId(u32::MAX);
+
 impl Locations {
     fn with_room(count: usize) -> Self {
         // Ids are numbers from 1 on in all profiles seen; they need not be.
-        Locations { dense_places: vec![0; 2 * count + 2], ..Locations::default() }
+        let dense = 2 * count + 2;
+        Locations { dense_places: vec![0; dense], only_names: vec![NO_NAME; dense], ..Locations::default() }
     }
 
     fn place(&self, id: u64) -> Option<u32> {
@@ -323,8 +329,13 @@ impl Locations {
         let is_new = self.place(id).is_none();
         if is_new {
             let next = self.all.len() as u32;
-            match usize::try_from(id).ok().and_then(|id| self.dense_places.get_mut(id)) {
-                Some(place) => *place = next + 1,
+            match usize::try_from(id).ok().filter(|id| *id < self.dense_places.len()) {
+                Some(id) => {
+                    self.dense_places[id] = next + 1;
+                    if let (&[name], None) = (frames, first_dropped) {
+                        self.only_names[id] = name;
+                    }
+                }
                 None => _ = self.places.insert(id, next),
             }
             let (start, count) = (self.names.len(), frames.len());
@@ -335,14 +346,22 @@ impl Locations {
         is_new
     }
 
+    /// The name of an id's frame, where it has one alone, which is shown.
+    #[inline]
+    pub(super) fn only_name(&self, id: u64) -> Option<NameId> {
+        self.only_names.get(usize::try_from(id).ok()?).copied().filter(|&name| name != NO_NAME)
+    }
+
     /// The frames of an id; one that stands for it, where the profile does not have it.
     #[inline]
     pub(super) fn frames_of_id(&mut self, id: u64, names: &mut NameTable) -> LocationFrames {
         if let Some(place) = self.place(id) {
             return self.all[place as usize];
         }
-        self.insert(id, &[names.intern(&format!("location {id}"))], None);
+        // It is no location with an only name: each use of it is a problem.
+        self.insert(id, &[names.intern(&format!("location {id}"))], Some(1));
         let last = self.all.len() - 1;
+        self.all[last].is_dropped = false;
         self.all[last].is_unknown = true;
         self.all[last]
     }
