@@ -6,7 +6,7 @@
 //! | tables, pipes, csv, tsv, sentences, error messages | `\u{1b}` | quotes in csv and tsv, by the csv crate |
 //! | Markdown | `\u{1b}` | [`escape_markdown`] in paragraphs, [`code_span`] in tables |
 //! | JSON, memory-infra | `\u001b`, in two halves from U+10000 on | what JSON itself escapes |
-//! | folded, flame graph | `\u{1b}` | [`escape_frame`]; XML by inferno |
+//! | folded, flame graph | `\u{1b}` | [`escape_folded_frame`]; XML by inferno |
 //! | dot | `\u{1b}` | [`escape_dot_label_text`]; quotes by petgraph |
 
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ pub fn is_control_like(ch: char) -> bool {
 }
 
 /// A frame of folded stacks: a semicolon would end it.
-pub fn escape_frame(text: &str) -> String {
+pub fn escape_folded_frame(text: &str) -> String {
     escape_controls(text).replace(';', ",")
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Res
     Ok(value.serialize(&mut json_serializer(out))?)
 }
 
-/// The same as text.
+/// A value as compact JSON text, escaped as by [`write_json`]; `null` where it has no JSON form.
 pub fn json_text(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     // Only a map with keys that are no strings fails, and a vector takes all bytes.
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn no_text_ends_its_frame_or_span() {
-        assert_eq!(escape_frame("A;B\n"), "A,B\\u{a}");
+        assert_eq!(escape_folded_frame("A;B\n"), "A,B\\u{a}");
         assert_eq!(escape_dot_label_text("A&#8238;\u{202e}"), "A&amp;#8238;\\u{202e}");
         assert_eq!(escape_markdown("[A_B]&#8238;`\u{1b}"), "\\[A\\_B]\\&#8238;\\`\\\\u{1b}");
         assert_eq!(code_span("A|B"), "`A\\|B`");

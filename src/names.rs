@@ -20,7 +20,7 @@ const MIN_LINE_COLUMNS: usize = 6;
 const COLUMN_GAP: &str = "  ";
 
 /// Columns that a text takes on a terminal: letters of some scripts take two.
-pub fn columns_of(text: &str) -> usize {
+pub fn display_columns(text: &str) -> usize {
     text.width()
 }
 
@@ -34,7 +34,7 @@ pub fn text_start(text: &str, room: usize) -> &str {
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
-/// As much of its end.
+/// As much of the end of a text as there is room for.
 fn text_end(text: &str, room: usize) -> &str {
     let mut width = 0;
     let before = text.char_indices().rev().find(|(_, c)| {
@@ -46,7 +46,7 @@ fn text_end(text: &str, room: usize) -> &str {
 
 /// A text without its middle, so that `room` columns are enough (3 at least): both ends tell more.
 pub fn shorten_middle(text: &str, room: usize) -> String {
-    if columns_of(text) <= room {
+    if display_columns(text) <= room {
         return text.to_string();
     }
     let room = room.max(3);
@@ -57,13 +57,13 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
 }
 
 /// A text that is longer than all lines of this width without its middle, cut between words; others whole.
-pub fn without_middle(text: &str, width: usize) -> Cow<'_, str> {
+pub fn cut_to_max_lines(text: &str, width: usize) -> Cow<'_, str> {
     shorten_between_words(text, MAX_NAME_LINES * width.max(MIN_TEXT_COLUMNS))
 }
 
 /// A text of more than `room` columns without its middle, cut between words; others whole.
 pub fn shorten_between_words(text: &str, room: usize) -> Cow<'_, str> {
-    if columns_of(text) <= room {
+    if display_columns(text) <= room {
         return text.into();
     }
     let (start, end) = (text_start(text, room / 2), text_end(text, room / 2 - 1));
@@ -77,7 +77,7 @@ pub fn shorten_between_words(text: &str, room: usize) -> Cow<'_, str> {
 /// A name in as few of `room` columns as it takes, with whole names: packages give way, then the middle of texts. Wider
 /// than the room where that is not enough. O(length).
 pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
-    let mut over = columns_of(text).saturating_sub(room);
+    let mut over = display_columns(text).saturating_sub(room);
     if over == 0 {
         return text.into();
     }
@@ -90,15 +90,19 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
             }
             let part = &text[range.clone()];
             let shorter: Cow<'_, str> = match *kind {
-                NamePartKind::Type { simple_start } if order == 0 => without_package(part, simple_start, over),
-                NamePartKind::Member { simple_start } if order == 1 => without_package(part, simple_start, over),
+                NamePartKind::Type { simple_name_start: simple_start } if order == 0 => {
+                    shorten_package(part, simple_start, over)
+                }
+                NamePartKind::Member { simple_name_start: simple_start } if order == 1 => {
+                    shorten_package(part, simple_start, over)
+                }
                 NamePartKind::Text if order == 2 => {
-                    let columns = columns_of(part);
+                    let columns = display_columns(part);
                     shorten_middle(part, columns.saturating_sub(over).max(MIN_TEXT_COLUMNS).min(columns)).into()
                 }
                 _ => continue,
             };
-            over = over.saturating_sub(columns_of(part) - columns_of(&shorter));
+            over = over.saturating_sub(display_columns(part) - display_columns(&shorter));
             *shown = shorter;
         }
     }
@@ -106,28 +110,28 @@ pub fn fit_name(text: &str, room: usize) -> Cow<'_, str> {
 }
 
 /// Columns that a name takes at least.
-pub fn min_columns(text: &str) -> usize {
-    columns_of(&fit_name(text, 0))
+pub fn min_name_columns(text: &str) -> usize {
+    display_columns(&fit_name(text, 0))
 }
 
 /// A name in lines: the first of `first` columns, the others of `rest`, without marks where a line ends. The first is
 /// empty where nothing fits into it.
 pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
     let rest = rest.max(MIN_LINE_COLUMNS);
-    let text = without_middle(text, rest);
+    let text = cut_to_max_lines(text, rest);
     let fitted = fit_name(&text, first);
-    if columns_of(&fitted) <= first {
+    if display_columns(&fitted) <= first {
         return vec![fitted.into_owned()];
     }
     let (mut lines, mut room) = (vec![String::new()], first);
     for part in fitted.split(COLUMN_GAP) {
         let mut gap = COLUMN_GAP;
         // A reference that is to be broken is broken between its words.
-        let words: Vec<&str> = if columns_of(part) <= rest { vec![part] } else { part.split(' ').collect() };
+        let words: Vec<&str> = if display_columns(part) <= rest { vec![part] } else { part.split(' ').collect() };
         for word in words {
             let line = lines.last_mut().filter(|line| {
-                let before = if line.is_empty() { 0 } else { columns_of(line) + gap.len() };
-                before + columns_of(word) <= room
+                let before = if line.is_empty() { 0 } else { display_columns(line) + gap.len() };
+                before + display_columns(word) <= room
             });
             match line {
                 Some(line) if line.is_empty() => *line += word,
@@ -146,7 +150,7 @@ pub fn name_lines(text: &str, first: usize, rest: usize) -> Vec<String> {
 /// A word in pieces of `room` columns at most, best behind a segment.
 pub fn break_word(mut word: &str, room: usize) -> Vec<String> {
     let mut pieces = Vec::new();
-    while columns_of(word) > room {
+    while display_columns(word) > room {
         // A letter of two columns has no room in one.
         let end = text_start(word, room).len().max(word.chars().next().map_or(1, char::len_utf8));
         let behind = |marks: &[char]| word[..end].rfind(marks).map(|at| at + 1);
@@ -161,7 +165,7 @@ pub fn break_word(mut word: &str, room: usize) -> Vec<String> {
 
 /// A row in lines: its start as it is, then the name, whose further lines stand below it.
 pub fn row_lines(start: &str, name: &str, width: usize) -> Vec<String> {
-    let before = columns_of(start);
+    let before = display_columns(start);
     // Below the name, but never without room for a long one.
     let indent = before.min(width / 2);
     let lines = name_lines(name, width.saturating_sub(before), width.saturating_sub(indent));
@@ -172,7 +176,7 @@ pub fn row_lines(start: &str, name: &str, width: usize) -> Vec<String> {
     indented.collect()
 }
 
-/// A figure beside names.
+/// A figure beside names: how wide its column is, and when it gives way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FigureWidth {
     /// Columns, with the gap before the next.
@@ -182,7 +186,7 @@ pub struct FigureWidth {
 }
 
 /// The figures that a line of `width` has room for beside `others` columns, by their places.
-pub fn figures_shown(figures: &[FigureWidth], others: usize, width: usize) -> Vec<usize> {
+pub fn shown_figure_indices(figures: &[FigureWidth], others: usize, width: usize) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..figures.len()).collect();
     let columns = |shown: &[usize]| shown.iter().map(|at| figures[*at].columns).sum::<usize>();
     while columns(&shown) + others > width
@@ -197,9 +201,9 @@ pub fn figures_shown(figures: &[FigureWidth], others: usize, width: usize) -> Ve
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum NamePartKind {
     /// A type: all before its simple name.
-    Type { simple_start: usize },
+    Type { simple_name_start: usize },
     /// A member of a class: all before the simple name of that.
-    Member { simple_start: usize },
+    Member { simple_name_start: usize },
     /// A key, a text, the path of a file: its middle.
     Text,
     /// Nothing.
@@ -244,6 +248,7 @@ fn quote_end(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
+/// Kind of a part, by the words around it.
 fn part_kind(before: &str, name: &str, after: &str) -> NamePartKind {
     let mut starts = name.match_indices('.').map(|(at, _)| at + 1);
     let is_member = MEMBER_PREFIXES.iter().any(|words| before.ends_with(words))
@@ -251,23 +256,23 @@ fn part_kind(before: &str, name: &str, after: &str) -> NamePartKind {
         || after.starts_with(" (");
     if is_member {
         let simple_start = starts.rev().nth(1).unwrap_or(0);
-        return NamePartKind::Member { simple_start };
+        return NamePartKind::Member { simple_name_start: simple_start };
     }
     // A field has no package. A constant is one, and stands behind its class.
     let is_class = |at: &usize| !name.starts_with('.') && name[*at..].starts_with(char::is_uppercase);
     let Some(simple_start) = starts.rfind(is_class) else { return NamePartKind::Uncuttable };
     let is_constant = !name[simple_start..].contains(char::is_lowercase);
     match starts.next_back().or(Some(0)).filter(is_class).filter(|_| is_constant) {
-        Some(simple_start) => NamePartKind::Member { simple_start },
-        None => NamePartKind::Type { simple_start },
+        Some(simple_start) => NamePartKind::Member { simple_name_start: simple_start },
+        None => NamePartKind::Type { simple_name_start: simple_start },
     }
 }
 
 /// A name without the segments before its simple one, or as many of them as bring it `columns_over` columns down.
-fn without_package(name: &str, simple_start: usize, columns_over: usize) -> Cow<'_, str> {
+fn shorten_package(name: &str, simple_start: usize, columns_over: usize) -> Cow<'_, str> {
     let starts = name.match_indices(['.', '/']).map(|(at, _)| at + 1).take_while(|at| *at < simple_start);
     // The mark takes one.
-    match starts.into_iter().find(|at| columns_of(&name[..*at]) > columns_over) {
+    match starts.into_iter().find(|at| display_columns(&name[..*at]) > columns_over) {
         Some(at) => format!("…{}", &name[at..]).into(),
         None => name[simple_start..].into(),
     }
@@ -323,7 +328,7 @@ mod tests {
         assert_eq!(fit_name(&text, 50), "Map[\"01234567890123456…234567890123456789\"]  Entry");
         assert_eq!(fit_name(&text, 0), "Map[\"0123456789012…67890123456789\"]  Entry");
         assert_eq!(fit_name("\"twenty-nine columns, no more\"", 3), "\"twenty-nine columns, no more\"");
-        assert!(min_columns(&format!("/{}", "folder/".repeat(20))) == MIN_TEXT_COLUMNS);
+        assert!(min_name_columns(&format!("/{}", "folder/".repeat(20))) == MIN_TEXT_COLUMNS);
     }
 
     #[test]
@@ -342,23 +347,23 @@ mod tests {
         ];
         for (text, room) in texts.iter().flat_map(|text| (15..60).map(move |room| (text, room))) {
             let lines = name_lines(text, room / 2, room);
-            assert!(lines.iter().all(|line| columns_of(line) <= room), "{text} {room}: {lines:?}");
+            assert!(lines.iter().all(|line| display_columns(line) <= room), "{text} {room}: {lines:?}");
             let joined = |text: &str| text.replace(' ', "");
             assert!(joined(&lines.concat()).ends_with(joined(&fit_name(text, 0)).chars().last().unwrap()), "{lines:?}");
         }
         assert!(name_lines(&"x".repeat(1 << 20), 30, 30).len() <= MAX_NAME_LINES + 1);
         let nested = format!("{}{}", "a::Table<b::Traits<".repeat(40), ">>".repeat(40));
-        let cut = without_middle(&nested, 40);
+        let cut = cut_to_max_lines(&nested, 40);
         let words = cut.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         assert!(words.into_iter().all(|word| ["a", "b", "Table", "Traits"].contains(&word)), "{cut}");
-        assert!((columns_of(&nested) > 320) & (columns_of(&cut) <= 320), "{cut}");
+        assert!((display_columns(&nested) > 320) & (display_columns(&cut) <= 320), "{cut}");
     }
 
     #[test]
     fn figures_go_by_their_order() {
         let figures =
             [(10, 0), (8, 2), (10, 3), (9, 1)].map(|(columns, hide_priority)| FigureWidth { columns, hide_priority });
-        let shown = |width| figures_shown(&figures, 40, width);
+        let shown = |width| shown_figure_indices(&figures, 40, width);
         assert_eq!(
             [shown(80), shown(76), shown(60), shown(50), shown(20)],
             [vec![0, 1, 2, 3], vec![0, 1, 3], vec![0, 3], vec![0], vec![0]]

@@ -4,14 +4,15 @@
 use std::ops::Range;
 
 /// Items that a thread takes at once, at least.
-const MIN_ITEMS_PER_THREAD: usize = 4096;
+const MIN_PIECE_ITEMS: usize = 4096;
 
+/// Items in each piece of so many.
 fn piece_length(count: usize) -> usize {
     // One piece is done where it is: threads that nobody asks for are not started.
-    if count <= MIN_ITEMS_PER_THREAD {
-        return MIN_ITEMS_PER_THREAD;
+    if count <= MIN_PIECE_ITEMS {
+        return MIN_PIECE_ITEMS;
     }
-    count.div_ceil(8 * rayon::current_num_threads()).max(MIN_ITEMS_PER_THREAD)
+    count.div_ceil(8 * rayon::current_num_threads()).max(MIN_PIECE_ITEMS)
 }
 
 /// `0..count` in pieces.
@@ -67,7 +68,7 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: &(dyn Fn(T) -> R + Sync
 mod tests {
     #[test]
     fn every_number_comes_once_and_in_order() {
-        for wanted in [0, 1, super::MIN_ITEMS_PER_THREAD, 100_000] {
+        for wanted in [0, 1, super::MIN_PIECE_ITEMS, 100_000] {
             let numbers: Vec<usize> = (0..wanted).collect();
             assert_eq!(super::collect_indexed(wanted, |at| at), numbers);
             assert_eq!(super::pieces(wanted).into_iter().flatten().collect::<Vec<_>>(), numbers);

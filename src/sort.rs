@@ -24,6 +24,7 @@ pub(crate) fn rows_by_key<T, K: Ord>(rows: &mut [T], key: impl Fn(&T) -> K) {
     rows_by(rows, &|a, b| key(a).cmp(&key(b)));
 }
 
+/// Sorts places; not generic, so that it is compiled once.
 fn sort_places(places: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
     places.sort_by(|&a, &b| compare(a, b));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Unit of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ColumnUnit {
     /// A number of things.
     Count,
     /// A number of bytes.
@@ -17,15 +17,15 @@ pub enum Unit {
     Text,
 }
 
-const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+const BINARY_UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// `1.2 MiB`, `24 B`: one decimal, binary units; never 1024.0 of a unit that has a larger one.
 pub fn format_bytes(bytes: u64) -> String {
-    for (at, (unit, size)) in UNITS.iter().enumerate() {
+    for (at, (unit, size)) in BINARY_UNITS.iter().enumerate() {
         if bytes >= *size {
             let text = format!("{:.1}", bytes as f64 / *size as f64);
             return match at.checked_sub(1) {
-                Some(larger) if text == "1024.0" => format!("1.0 {}", UNITS[larger].0),
+                Some(larger) if text == "1024.0" => format!("1.0 {}", BINARY_UNITS[larger].0),
                 _ => format!("{text} {unit}"),
             };
         }
@@ -34,7 +34,7 @@ pub fn format_bytes(bytes: u64) -> String {
 }
 
 /// `1 object`, `1,234 objects`: a count with the regular English plural of what is counted.
-pub fn count_of(count: u64, plural: &str) -> String {
+pub fn count_with_noun(count: u64, plural: &str) -> String {
     match count {
         1 => format!("1 {}", singular(plural)),
         _ => format!("{} {plural}", format_count(count)),
@@ -65,7 +65,7 @@ pub fn format_count(count: u64) -> String {
 }
 
 /// A figure beside those that may be negative.
-pub(crate) fn signed(figure: u64) -> i64 {
+pub(crate) fn saturating_signed(figure: u64) -> i64 {
     i64::try_from(figure).unwrap_or(i64::MAX)
 }
 
@@ -147,9 +147,12 @@ mod tests {
         assert_eq!(format_bytes(1_048_560), "1.0 MiB");
         assert_eq!(format_bytes((1 << 40) - 1), "1.0 TiB");
         assert_eq!(format_bytes(1 << 50), "1024.0 TiB");
-        let counts = ["objects", "app domains", "entries", "classes"].map(|plural| count_of(1, plural));
+        let counts = ["objects", "app domains", "entries", "classes"].map(|plural| count_with_noun(1, plural));
         assert_eq!(counts, ["1 object", "1 app domain", "1 entry", "1 class"]);
-        assert_eq!((count_of(0, "heaps"), count_of(1234, "heaps")), ("0 heaps".into(), "1,234 heaps".into()));
+        assert_eq!(
+            (count_with_noun(0, "heaps"), count_with_noun(1234, "heaps")),
+            ("0 heaps".into(), "1,234 heaps".into())
+        );
         assert_eq!(format_count(1_234_567), "1,234,567");
         assert_eq!(format_count(999), "999");
         assert_eq!(parse_size("1.5KiB"), Ok(1536));

@@ -62,7 +62,7 @@ fn seal(index: &mut [u8]) {
 }
 
 fn ask(index: Index) -> Option<()> {
-    let (stored, tree): (StoredGraph, StoredDominators) = index.content().ok()?;
+    let (stored, tree): (StoredGraph, StoredDominators) = index.json_content().ok()?;
     let columns = index.into_columns();
     let graph = HeapGraph::from_stored(&stored, &columns)?;
     let (dominators, retained) = Dominators::from_stored(tree, &graph, &columns)?;
@@ -70,7 +70,7 @@ fn ask(index: Index) -> Option<()> {
     let roots = RootsByNode::new(&graph);
     for node in graph.nodes() {
         let _ = (graph.type_name(graph.type_of(node)), graph.shallow_bytes(node), graph.display_id(node));
-        let _ = graph.find(None, graph.original_id(node));
+        let _ = graph.find_by_id(None, graph.original_id(node));
         let _ = (dominators.dominator_of(node), retained.bytes_of(&dominators, node));
         let _ = parents.path_to(&graph, &roots, node);
     }

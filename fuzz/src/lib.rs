@@ -85,7 +85,7 @@ fn walk(graph: &HeapGraph) {
     if let Some(last) = graph.nodes().next_back() {
         let path = find_root_paths(graph, last, 1, false, |_| false);
         let is_retained = retained.bytes_of(&dominators, last).is_some();
-        assert!(path.is_empty() != is_retained || (path.is_empty() && graph.unheld_in_tree()));
+        assert!(path.is_empty() != is_retained || (path.is_empty() && graph.has_unheld_in_dominator_tree()));
     }
 }
 
@@ -94,6 +94,6 @@ fn walk_allocations(dump: &AllocationDump) {
         for (at, frame) in heap.frames.iter().enumerate().skip(1) {
             assert!((frame.parent as usize) < at && dump.names.text(frame.name).len() < usize::MAX);
         }
-        let _ = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, is_wanted: None });
+        let _ = AllocationTotals::compute(heap, &TotalsOptions { max_depth: 500, is_by_type: true, is_type_wanted: None });
     }
 }

@@ -86,31 +86,31 @@ impl FrameTree {
 pub struct PathId(u32);
 
 /// Stands for a path that the heap at hand has no node of.
-const NO_NODE: u32 = u32::MAX;
+const NO_FRAME: u32 = u32::MAX;
 
 /// Makes heaps, one after another.
 #[derive(Debug)]
-pub struct HeapBuilder {
+pub struct AllocationHeapBuilder {
     root_name: NameId,
     paths: FrameTree,
     /// By path: its node in the heap at hand.
     node_of_path: Vec<u32>,
     frames: Vec<Frame>,
     /// By node: its path.
-    node_paths: Vec<u32>,
+    frame_paths: Vec<u32>,
     entries: Vec<AllocationEntry>,
 }
 
-impl HeapBuilder {
+impl AllocationHeapBuilder {
     /// A heap with node 0 alone; `root` is the empty name.
     pub fn new(root: NameId) -> Self {
         let (paths, node_of_path) = (FrameTree::new(root), vec![0]);
-        let mut builder = HeapBuilder {
+        let mut builder = AllocationHeapBuilder {
             root_name: root,
             paths,
             node_of_path,
             frames: Vec::new(),
-            node_paths: Vec::new(),
+            frame_paths: Vec::new(),
             entries: Vec::new(),
         };
         builder.begin_heap();
@@ -119,7 +119,7 @@ impl HeapBuilder {
 
     fn begin_heap(&mut self) {
         self.frames.push(Frame::new(self.root_name, 0));
-        self.node_paths.push(0);
+        self.frame_paths.push(0);
     }
 
     /// Room for so many entries.
@@ -128,31 +128,31 @@ impl HeapBuilder {
     }
 
     /// The path of a name below a node's. O(1), one search in a table.
-    pub fn child_path(&mut self, parent: u32, name: NameId) -> PathId {
-        let path = self.paths.find_or_add(self.node_paths[parent as usize], name);
-        self.node_of_path.resize(self.paths.len(), NO_NODE);
+    pub fn find_or_add_child_path(&mut self, parent: u32, name: NameId) -> PathId {
+        let path = self.paths.find_or_add(self.frame_paths[parent as usize], name);
+        self.node_of_path.resize(self.paths.len(), NO_FRAME);
         PathId(path)
     }
 
     /// The path of a node. O(1).
-    pub fn path_of(&self, node: u32) -> PathId {
-        PathId(self.node_paths[node as usize])
+    pub fn path_of_frame(&self, node: u32) -> PathId {
+        PathId(self.frame_paths[node as usize])
     }
 
     /// The node of a path one name longer than that of `parent`, made when it is new. O(1).
     pub fn find_or_add_frame_of_path(&mut self, parent: u32, path: PathId) -> u32 {
         let node = &mut self.node_of_path[path.0 as usize];
-        if *node == NO_NODE {
+        if *node == NO_FRAME {
             *node = self.frames.len() as u32;
             self.frames.push(Frame::new(self.paths.name(path.0), parent));
-            self.node_paths.push(path.0);
+            self.frame_paths.push(path.0);
         }
         *node
     }
 
     /// The node of a name below a node, made when it is new. O(1).
     pub fn find_or_add_frame(&mut self, parent: u32, name: NameId) -> u32 {
-        let path = self.child_path(parent, name);
+        let path = self.find_or_add_child_path(parent, name);
         self.find_or_add_frame_of_path(parent, path)
     }
 
@@ -164,10 +164,10 @@ impl HeapBuilder {
     /// The finished parts; the next heap begins. Nodes called `self_name` with nothing below them are what their parents
     /// allocated themselves. O(entries log entries).
     pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<AllocationEntry>) {
-        for &path in &self.node_paths[1..] {
-            self.node_of_path[path as usize] = NO_NODE;
+        for &path in &self.frame_paths[1..] {
+            self.node_of_path[path as usize] = NO_FRAME;
         }
-        self.node_paths.clear();
+        self.frame_paths.clear();
         let (mut frames, entries) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.entries));
         if let Some(self_name) = self_name {
             let mut has_callees = vec![false; frames.len()];
@@ -188,9 +188,9 @@ impl HeapBuilder {
 
 /// Entries by node and type, those of the same added up. O(entries log entries).
 pub fn merged_entries(mut entries: Vec<AllocationEntry>) -> Vec<AllocationEntry> {
-    entries.sort_unstable_by_key(AllocationEntry::frame_and_type);
+    entries.sort_unstable_by_key(AllocationEntry::frame_and_type_key);
     entries.dedup_by(|next, known| {
-        let is_same = next.frame_and_type() == known.frame_and_type();
+        let is_same = next.frame_and_type_key() == known.frame_and_type_key();
         if is_same {
             *known = known.merged_with(next);
         }
@@ -209,14 +209,14 @@ mod tests {
     fn backtraces_of_one_path_are_one_node_and_entries_of_one_place_are_added() {
         let mut names = NameTable::default();
         let [root, main, run, own] = ["", "main", "run", "<self>"].map(|name| names.intern(name));
-        let mut builder = HeapBuilder::new(root);
+        let mut builder = AllocationHeapBuilder::new(root);
         for round in 0..2 {
             let first = builder.find_or_add_frame(0, main);
             let second = builder.find_or_add_frame(first, run);
             let itself = builder.find_or_add_frame(first, own);
-            let again = builder.child_path(0, main);
+            let again = builder.find_or_add_child_path(0, main);
             assert_eq!((first, second, itself, builder.find_or_add_frame_of_path(0, again)), (1, 2, 3, 1), "{round}");
-            assert_eq!((builder.path_of(first), builder.path_of(0) == again), (again, false));
+            assert_eq!((builder.path_of_frame(first), builder.path_of_frame(0) == again), (again, false));
             for (bytes, allocations) in [(10, None), (u64::MAX, Some(2)), (1, Some(3))] {
                 builder.add_entry(AllocationEntry::new(second, Some(run), bytes, allocations));
             }
@@ -235,7 +235,7 @@ mod tests {
     fn a_node_with_callees_is_no_part_of_its_parent() {
         let mut names = NameTable::default();
         let [root, own] = ["", "<self>"].map(|name| names.intern(name));
-        let mut builder = HeapBuilder::new(root);
+        let mut builder = AllocationHeapBuilder::new(root);
         let outer = builder.find_or_add_frame(0, own);
         builder.find_or_add_frame(outer, own);
         let is_self_cost: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(Frame::is_self_cost).collect();

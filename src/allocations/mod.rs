@@ -1,5 +1,5 @@
 //! The allocation trees: what a dump holds that counts allocations by backtrace and type instead of listing objects. And class
-//! histograms, which count objects by type alone (`histograms`).
+//! histograms, which count objects by type alone (`class_histograms`).
 //!
 //! Facts that every part relies on:
 //! - A heap is what one allocator of one process held at one time. Its backtraces form a tree whose node 0, without a
@@ -11,12 +11,12 @@
 //! - Counts are optional: early dumps have none.
 
 mod builder;
-mod histograms;
+mod class_histograms;
 
 use rustc_hash::FxHashMap;
 
-pub use builder::{FrameTree, HeapBuilder, PathId, merged_entries};
-pub use histograms::{Histograms, TypeTotal};
+pub use builder::{AllocationHeapBuilder, FrameTree, PathId, merged_entries};
+pub use class_histograms::{ClassHistograms, TypeTotal};
 
 /// A name, by its number in [`NameTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,21 +26,21 @@ pub struct NameId(pub u32);
 #[derive(Debug, Default)]
 pub struct NameTable {
     texts: Vec<std::sync::Arc<str>>,
-    numbers: FxHashMap<std::sync::Arc<str>, u32>,
+    numbers_by_text: FxHashMap<std::sync::Arc<str>, u32>,
     text_bytes: usize,
 }
 
 impl NameTable {
     /// The number of a text; new texts are stored.
     pub fn intern(&mut self, text: &str) -> NameId {
-        if let Some(&number) = self.numbers.get(text) {
+        if let Some(&number) = self.numbers_by_text.get(text) {
             return NameId(number);
         }
         let number = self.texts.len() as u32;
         let text: std::sync::Arc<str> = text.into();
         self.text_bytes += text.len();
         self.texts.push(text.clone());
-        self.numbers.insert(text, number);
+        self.numbers_by_text.insert(text, number);
         NameId(number)
     }
 
@@ -59,25 +59,25 @@ impl NameTable {
 
 /// What the frames of backtraces are named by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FrameNames {
+pub enum FrameNaming {
     /// Functions.
     #[default]
     Function,
     /// Functions with file and line.
-    Line,
+    FunctionAndLine,
     /// Files of the source.
     File,
     /// Files of the program and its libraries.
     Module,
 }
 
-impl FrameNames {
+impl FrameNaming {
     /// The words for them.
-    pub const WORDS: &[(&str, FrameNames)] = &[
-        ("function", FrameNames::Function),
-        ("line", FrameNames::Line),
-        ("file", FrameNames::File),
-        ("module", FrameNames::Module),
+    pub const WORDS: &[(&str, FrameNaming)] = &[
+        ("function", FrameNaming::Function),
+        ("line", FrameNaming::FunctionAndLine),
+        ("file", FrameNaming::File),
+        ("module", FrameNaming::Module),
     ];
 
     /// The word for it.
@@ -166,7 +166,7 @@ impl AllocationEntry {
     }
 
     /// Node and type.
-    fn frame_and_type(&self) -> u64 {
+    fn frame_and_type_key(&self) -> u64 {
         u64::from(self.frame()) << 32 | u64::from(self.type_name_number)
     }
 
@@ -196,15 +196,15 @@ pub struct AllocationHeap {
     /// The process's number.
     pub pid: i64,
     /// Number among several heaps with the same dump, process number and allocator, from 1.
-    pub part: u32,
+    pub part_number: u32,
     /// The process's name; empty when the dump does not tell.
-    pub process: String,
+    pub process_name: String,
     /// Other facts of the process, such as titles of its pages.
-    pub labels: String,
+    pub process_labels: String,
     /// The allocator's name.
-    pub allocator: String,
+    pub allocator_name: String,
     /// Coverage of the entries' figures.
-    pub counting: CountingMode,
+    pub counting_mode: CountingMode,
     /// The backtrace tree.
     pub frames: Vec<Frame>,
     /// Figures, at most one entry for each node and type.
@@ -213,22 +213,27 @@ pub struct AllocationHeap {
 
 impl AllocationHeap {
     /// The only heap of a file: what was allocated at each backtrace itself.
-    pub fn alone(process: String, allocator: &str, frames: Vec<Frame>, entries: Vec<AllocationEntry>) -> Self {
+    pub fn alone(
+        process_name: String,
+        allocator_name: &str,
+        frames: Vec<Frame>,
+        entries: Vec<AllocationEntry>,
+    ) -> Self {
         AllocationHeap {
             dump_number: 1,
             pid: 0,
-            part: 1,
-            process,
-            labels: String::new(),
-            allocator: allocator.to_string(),
-            counting: CountingMode::Exclusive,
+            part_number: 1,
+            process_name,
+            process_labels: String::new(),
+            allocator_name: allocator_name.to_string(),
+            counting_mode: CountingMode::Exclusive,
             frames,
             entries,
         }
     }
 
     /// Nodes and entries: what answers have rows of.
-    pub fn row_count(&self) -> usize {
+    pub fn frame_and_entry_count(&self) -> usize {
         self.frames.len() + self.entries.len()
     }
 }
@@ -240,8 +245,8 @@ impl AllocationDump {
             size_of::<AllocationHeap>()
                 + heap.frames.len() * size_of::<Frame>()
                 + heap.entries.len() * size_of::<AllocationEntry>()
-                + heap.process.len()
-                + heap.labels.len()
+                + heap.process_name.len()
+                + heap.process_labels.len()
         };
         self.names.memory_bytes() + self.heaps.iter().map(of_heap).sum::<usize>()
     }
@@ -257,7 +262,7 @@ pub struct MemoryDump {
     /// The same in milliseconds since 1970, where the file says so.
     pub unix_ms: Option<i64>,
     /// `detailed`, `light`, `background`: how much was dumped.
-    pub detail: String,
+    pub detail_level: String,
 }
 
 /// All heaps of a file.
@@ -266,7 +271,7 @@ pub struct AllocationDump {
     /// All names of frames and types.
     pub names: NameTable,
     /// What frames are named by.
-    pub frame_names: FrameNames,
+    pub frame_naming: FrameNaming,
     /// The moments that have heaps, in order of time; `AllocationHeap::dump_number` is the place in this list, from 1.
     pub dumps: Vec<MemoryDump>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.

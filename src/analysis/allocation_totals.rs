@@ -29,7 +29,7 @@ impl AllocationAmount {
         self.bytes > 0 || self.allocations.is_some_and(|count| count > 0)
     }
 
-    pub(super) fn same_figures(&self, other: &AllocationAmount) -> bool {
+    pub(super) fn has_same_figures(&self, other: &AllocationAmount) -> bool {
         (self.bytes, self.allocations) == (other.bytes, other.allocations)
     }
 
@@ -101,16 +101,17 @@ pub struct TypeAmount {
 #[derive(Clone, Copy)]
 pub struct TotalsOptions<'a> {
     /// Levels of backtraces that are told apart in heaps of parts; what is deeper counts where it leaves them.
-    pub depth: u32,
+    pub max_depth: u32,
     /// Totals by type at every backtrace, not only at the ones that state them.
-    pub by_type: bool,
-    /// Types that count.
-    pub is_wanted: Option<&'a dyn Fn(NameId) -> bool>,
+    pub is_by_type: bool,
+    /// Types that count; `None` for all.
+    pub is_type_wanted: Option<&'a dyn Fn(NameId) -> bool>,
 }
 
 impl TotalsOptions<'_> {
     /// All levels, all types together.
-    pub const WHOLE: TotalsOptions<'static> = TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None };
+    pub const WHOLE: TotalsOptions<'static> =
+        TotalsOptions { max_depth: u32::MAX, is_by_type: false, is_type_wanted: None };
 }
 
 /// Pairs of backtrace and type that may be inferred in a heap: a small file can ask for a billion of them. A pair takes
@@ -129,23 +130,23 @@ pub struct AllocationTotals {
     /// By backtrace; `None` where nothing is known.
     inclusive_by_frame: Vec<Option<AllocationAmount>>,
     /// By backtrace, in heaps of parts: at the backtrace itself.
-    exclusive: Vec<AllocationAmount>,
+    exclusive_by_frame: Vec<AllocationAmount>,
     /// By backtrace: its types, by number of the name.
-    types: Vec<Vec<TypeAmount>>,
+    types_by_frame: Vec<Vec<TypeAmount>>,
     /// By backtrace: those one level below of which something is known.
-    callees: Vec<Vec<u32>>,
+    callees_by_frame: Vec<Vec<u32>>,
     /// By backtrace: the types of its callees with the callees that have them, sorted; of those that were asked for.
     callees_by_type: RefCell<FxHashMap<u32, Vec<(NameId, u32)>>>,
     /// Pairs of backtrace and type that were left out because there are too many.
-    pub pairs_left_out: u64,
+    pub left_out_pair_count: u64,
     /// The heap counts at each backtrace what was allocated there itself: nothing is missing in it.
-    pub is_of_parts: bool,
+    pub counts_exclusively: bool,
 }
 
 impl AllocationTotals {
     /// Computes the totals. O(frames + entries x depth), memory for every pair of backtrace and type that is known.
     pub fn compute(heap: &AllocationHeap, options: &TotalsOptions<'_>) -> Self {
-        TotalsComputation::new(heap, options).run()
+        TotalsComputation::new(heap, options).compute_totals()
     }
 
     /// Amount at a backtrace with everything below it. O(1).
@@ -154,19 +155,19 @@ impl AllocationTotals {
     }
 
     /// Is anything known of the backtrace?
-    pub fn is_known(&self, frame: u32) -> bool {
+    pub fn has_amount_at(&self, frame: u32) -> bool {
         self.inclusive_by_frame[frame as usize].is_some()
     }
 
     /// In heaps of parts: what was allocated at the backtrace itself. O(1).
-    pub fn exclusive(&self, frame: u32) -> AllocationAmount {
-        self.exclusive[frame as usize]
+    pub fn exclusive_at(&self, frame: u32) -> AllocationAmount {
+        self.exclusive_by_frame[frame as usize]
     }
 
     /// Amount at a backtrace itself: of heaps that count what is below too, what is left without its callees. O(callees).
-    pub fn own(&self, frame: u32) -> AllocationAmount {
-        if self.is_of_parts {
-            return self.exclusive(frame);
+    pub fn own_amount(&self, frame: u32) -> AllocationAmount {
+        if self.counts_exclusively {
+            return self.exclusive_at(frame);
         }
         self.callees(frame).iter().fold(self.total_at(frame), |own, &callee| {
             let below = self.total_at(callee);
@@ -176,13 +177,13 @@ impl AllocationTotals {
     }
 
     /// Amounts of types at a backtrace, by number of the type's name.
-    pub fn types_at(&self, frame: u32) -> &[TypeAmount] {
-        &self.types[frame as usize]
+    pub fn type_amounts_at(&self, frame: u32) -> &[TypeAmount] {
+        &self.types_by_frame[frame as usize]
     }
 
     /// Amount of one type at a backtrace. O(log types).
-    pub fn of_type(&self, frame: u32, type_name: NameId) -> Option<&TypeAmount> {
-        let types = self.types_at(frame);
+    pub fn type_amount_at(&self, frame: u32, type_name: NameId) -> Option<&TypeAmount> {
+        let types = self.type_amounts_at(frame);
         types.binary_search_by_key(&type_name, |amount| amount.type_name).ok().map(|at| &types[at])
     }
 
@@ -192,11 +193,16 @@ impl AllocationTotals {
         const MAX_UNINDEXED_CALLEES: usize = 8;
         let callees = self.callees(frame);
         if callees.len() <= MAX_UNINDEXED_CALLEES {
-            return callees.iter().copied().filter(|&callee| self.of_type(callee, type_name).is_some()).collect();
+            return callees
+                .iter()
+                .copied()
+                .filter(|&callee| self.type_amount_at(callee, type_name).is_some())
+                .collect();
         }
         let mut known = self.callees_by_type.borrow_mut();
         let sorted = known.entry(frame).or_insert_with(|| {
-            let types = |&callee: &u32| self.types_at(callee).iter().map(move |amount| (amount.type_name, callee));
+            let types =
+                |&callee: &u32| self.type_amounts_at(callee).iter().map(move |amount| (amount.type_name, callee));
             let mut sorted: Vec<(NameId, u32)> = callees.iter().flat_map(types).collect();
             sorted.sort_unstable();
             sorted
@@ -208,7 +214,7 @@ impl AllocationTotals {
 
     /// Backtraces one level below of which something is known.
     pub fn callees(&self, frame: u32) -> &[u32] {
-        &self.callees[frame as usize]
+        &self.callees_by_frame[frame as usize]
     }
 }
 
@@ -222,58 +228,59 @@ struct UnreconciledTypeAmount {
 
 struct TotalsComputation<'a> {
     heap: &'a AllocationHeap,
-    is_of_parts: bool,
+    counts_exclusively: bool,
     /// Amounts that are not reported equal what is below, exactly.
     is_complete: bool,
-    by_type: bool,
+    is_by_type: bool,
+    /// Only wanted types count.
     is_filtered: bool,
     /// By backtrace: what is reported of all types together.
-    reported: Vec<Option<AllocationAmount>>,
+    reported_by_frame: Vec<Option<AllocationAmount>>,
     /// Pairs by frame; `pair_indices` finds one among them.
-    pairs: Vec<Vec<UnreconciledTypeAmount>>,
+    pairs_by_frame: Vec<Vec<UnreconciledTypeAmount>>,
     pair_indices: FxHashMap<(u32, NameId), usize>,
-    inferred_pairs: usize,
+    inferred_pair_count: usize,
     max_backtrace_type_pairs: usize,
-    pairs_left_out: u64,
+    left_out_pair_count: u64,
 }
 
 impl<'a> TotalsComputation<'a> {
     fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         let count = heap.frames.len();
-        let is_of_parts = heap.counting == CountingMode::Exclusive;
+        let is_of_parts = heap.counting_mode == CountingMode::Exclusive;
         // The backtrace that a frame counts for: itself, or its caller at the deepest level.
         let mut shown: Vec<u32> = (0..count as u32).collect();
         if is_of_parts {
             let mut depths = vec![0u32; count];
             for (at, frame) in heap.frames.iter().enumerate().skip(1) {
                 depths[at] = depths[frame.parent() as usize].saturating_add(1);
-                if depths[at] > options.depth {
+                if depths[at] > options.max_depth {
                     shown[at] = shown[frame.parent() as usize];
                 }
             }
         }
         let mut computation = TotalsComputation {
             heap,
-            is_of_parts,
-            is_complete: heap.counting == CountingMode::CompleteInclusive,
-            by_type: options.by_type || !is_of_parts,
-            is_filtered: options.is_wanted.is_some(),
-            reported: vec![None; count],
-            pairs: vec![Vec::new(); count],
+            counts_exclusively: is_of_parts,
+            is_complete: heap.counting_mode == CountingMode::CompleteInclusive,
+            is_by_type: options.is_by_type || !is_of_parts,
+            is_filtered: options.is_type_wanted.is_some(),
+            reported_by_frame: vec![None; count],
+            pairs_by_frame: vec![Vec::new(); count],
             pair_indices: FxHashMap::default(),
-            inferred_pairs: 0,
+            inferred_pair_count: 0,
             max_backtrace_type_pairs: max_backtrace_type_pairs(heap),
-            pairs_left_out: 0,
+            left_out_pair_count: 0,
         };
         for entry in &heap.entries {
             let frame = shown[entry.frame() as usize];
             match entry.type_name() {
                 None if !computation.is_filtered => {
-                    computation.reported[frame as usize]
+                    computation.reported_by_frame[frame as usize]
                         .get_or_insert_default()
                         .add(entry.bytes(), entry.allocations());
                 }
-                Some(type_name) if options.is_wanted.is_none_or(|is_wanted| is_wanted(type_name)) => {
+                Some(type_name) if options.is_type_wanted.is_none_or(|is_wanted| is_wanted(type_name)) => {
                     let pair = computation.find_or_add_pair(frame, type_name);
                     match &mut pair.reported {
                         Some(reported) => reported.add(entry.bytes(), entry.allocations()),
@@ -287,7 +294,7 @@ impl<'a> TotalsComputation<'a> {
     }
 
     fn find_or_add_pair(&mut self, frame: u32, type_name: NameId) -> &mut UnreconciledTypeAmount {
-        let pairs = &mut self.pairs[frame as usize];
+        let pairs = &mut self.pairs_by_frame[frame as usize];
         let place = *self.pair_indices.entry((frame, type_name)).or_insert_with(|| {
             pairs.push(UnreconciledTypeAmount { type_name, reported: None, below: AllocationAmount::default() });
             pairs.len() - 1
@@ -295,48 +302,49 @@ impl<'a> TotalsComputation<'a> {
         &mut pairs[place]
     }
 
-    fn run(mut self) -> AllocationTotals {
+    fn compute_totals(mut self) -> AllocationTotals {
         let count = self.heap.frames.len();
         let mut below = vec![None::<AllocationAmount>; count];
         let mut totals = AllocationTotals {
             inclusive_by_frame: vec![None; count],
-            exclusive: vec![AllocationAmount::default(); count],
-            types: vec![Vec::new(); count],
-            callees: vec![Vec::new(); count],
+            exclusive_by_frame: vec![AllocationAmount::default(); count],
+            types_by_frame: vec![Vec::new(); count],
+            callees_by_frame: vec![Vec::new(); count],
             callees_by_type: RefCell::default(),
-            pairs_left_out: 0,
-            is_of_parts: self.is_of_parts,
+            left_out_pair_count: 0,
+            counts_exclusively: self.counts_exclusively,
         };
         // Callees have greater numbers: everything below a frame is settled before it.
         for frame in (0..count as u32).rev() {
             let at = frame as usize;
             let parent = self.heap.frames[at].parent();
             let mut types: Vec<TypeAmount> =
-                std::mem::take(&mut self.pairs[at]).iter().map(|pair| self.amount_of_pair(pair)).collect();
+                std::mem::take(&mut self.pairs_by_frame[at]).iter().map(|pair| self.amount_of_pair(pair)).collect();
             sort::rows_by_key(&mut types, |amount| amount.type_name);
             let mut of_types = AllocationAmount::default();
             for amount in &types {
-                let counted = if self.is_of_parts { amount.exclusive } else { amount.total };
+                let counted = if self.counts_exclusively { amount.exclusive } else { amount.total };
                 of_types.add(counted.bytes, counted.allocations);
-                if frame != 0 && self.by_type {
+                if frame != 0 && self.is_by_type {
                     self.add_to_caller(parent, amount);
                 }
             }
             totals.inclusive_by_frame[at] = self.amount_of_all_types(frame, &types, of_types, below[at]);
-            totals.exclusive[at] = if self.is_of_parts { of_types } else { AllocationAmount::default() };
-            totals.types[at] = types;
+            totals.exclusive_by_frame[at] =
+                if self.counts_exclusively { of_types } else { AllocationAmount::default() };
+            totals.types_by_frame[at] = types;
             if let (Some(amount), true) = (totals.inclusive_by_frame[at], frame != 0) {
                 below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
-                totals.callees[parent as usize].push(frame);
+                totals.callees_by_frame[parent as usize].push(frame);
             }
         }
-        totals.callees.iter_mut().for_each(|callees| callees.reverse());
-        totals.pairs_left_out = self.pairs_left_out;
+        totals.callees_by_frame.iter_mut().for_each(|callees| callees.reverse());
+        totals.left_out_pair_count = self.left_out_pair_count;
         totals
     }
 
     fn amount_of_pair(&self, pair: &UnreconciledTypeAmount) -> TypeAmount {
-        let (total, own) = if self.is_of_parts {
+        let (total, own) = if self.counts_exclusively {
             let own = pair.reported.unwrap_or_default();
             let mut total = own;
             total.add(pair.below.bytes, pair.below.allocations);
@@ -354,7 +362,7 @@ impl<'a> TotalsComputation<'a> {
         of_types: AllocationAmount,
         below: Option<AllocationAmount>,
     ) -> Option<AllocationAmount> {
-        if self.is_of_parts {
+        if self.counts_exclusively {
             let mut total = of_types;
             total.add(below.unwrap_or_default().bytes, below.unwrap_or_default().allocations);
             if types.is_empty() && below.is_none() {
@@ -364,7 +372,7 @@ impl<'a> TotalsComputation<'a> {
             return (!types.is_empty() || below.is_some() || frame == 0)
                 .then_some(AllocationAmount { is_reported: true, ..total });
         }
-        let reported = self.reported[frame as usize];
+        let reported = self.reported_by_frame[frame as usize];
         let of_types = (!types.is_empty()).then_some(of_types);
         let all = AllocationAmount::of_all_types(reported, of_types, below, self.is_complete);
         if all.is_none() {
@@ -382,13 +390,14 @@ impl<'a> TotalsComputation<'a> {
         all
     }
 
+    /// Adds a type's amount to what is below its caller, unless too many pairs are inferred already.
     fn add_to_caller(&mut self, parent: u32, amount: &TypeAmount) {
         if !self.pair_indices.contains_key(&(parent, amount.type_name)) {
-            if self.inferred_pairs >= self.max_backtrace_type_pairs {
-                self.pairs_left_out += 1;
+            if self.inferred_pair_count >= self.max_backtrace_type_pairs {
+                self.left_out_pair_count += 1;
                 return;
             }
-            self.inferred_pairs += 1;
+            self.inferred_pair_count += 1;
         }
         self.find_or_add_pair(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
     }

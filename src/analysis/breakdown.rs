@@ -84,7 +84,7 @@ impl BreakdownEntry {
     }
 
     /// The remainder of the row beside these of its children along one axis: a row called `<other>`, if that is anything.
-    pub fn other<'r>(
+    pub fn other_row<'r>(
         &self,
         axis: Axis,
         children: impl IntoIterator<Item = &'r BreakdownEntry>,
@@ -180,7 +180,7 @@ impl BreakdownTree<'_> {
     fn callee_nodes(&self, position: BreakdownPosition) -> Vec<BreakdownNode> {
         let amount_at = |frame: u32| match position.type_name {
             None => Some(self.totals.total_at(frame)),
-            Some(type_name) => self.totals.of_type(frame, type_name).map(|amount| amount.total),
+            Some(type_name) => self.totals.type_amount_at(frame, type_name).map(|amount| amount.total),
         };
         let callees = match position.type_name {
             None => self.totals.callees(position.frame).to_vec(),
@@ -202,15 +202,16 @@ impl BreakdownTree<'_> {
         if let (Some(_), [only]) = (position.type_name, &found[..])
             && only.row.kind == BreakdownRowKind::SelfCost
             && self.totals.callees(position.frame).len() > 1
-            && amount_at(position.frame).is_some_and(|all| all.same_figures(&only.row.amount))
+            && amount_at(position.frame).is_some_and(|all| all.has_same_figures(&only.row.amount))
         {
             found.clear();
         }
         let amount = match position.type_name {
-            None => self.totals.exclusive(position.frame),
-            Some(type_name) => {
-                self.totals.of_type(position.frame, type_name).map_or(AllocationAmount::default(), |a| a.exclusive)
-            }
+            None => self.totals.exclusive_at(position.frame),
+            Some(type_name) => self
+                .totals
+                .type_amount_at(position.frame, type_name)
+                .map_or(AllocationAmount::default(), |a| a.exclusive),
         };
         if !found.is_empty() && amount.is_nonzero() {
             let row = BreakdownEntry {
@@ -226,7 +227,7 @@ impl BreakdownTree<'_> {
     }
 
     fn type_nodes(&self, frame: u32, is_exclusive: bool) -> Vec<BreakdownNode> {
-        let amounts = self.totals.types_at(frame).iter();
+        let amounts = self.totals.type_amounts_at(frame).iter();
         amounts
             .filter_map(|amount| {
                 let type_name = Some(amount.type_name);
@@ -281,7 +282,7 @@ impl<'a> CallerTree<'a> {
     }
 
     /// The children of a node, which gives up its shares.
-    pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
+    pub fn take_children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
         let shares = std::mem::take(&mut of.position);
         let callers =
             if of.row.kind == BreakdownRowKind::Root { shares } else { shares_of_callers(self.heap, &shares) };
@@ -294,9 +295,9 @@ fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec
     let mut shares = Vec::new();
     for frame in 0..heap.frames.len() as u32 {
         let node = heap.frames[frame as usize];
-        let (at, amount) = if totals.is_of_parts {
-            (frame, totals.exclusive(frame))
-        } else if !totals.callees(frame).is_empty() || !totals.is_known(frame) {
+        let (at, amount) = if totals.counts_exclusively {
+            (frame, totals.exclusive_at(frame))
+        } else if !totals.callees(frame).is_empty() || !totals.has_amount_at(frame) {
             continue;
         } else {
             // What a frame called <self> has is its caller's.

@@ -5,30 +5,32 @@ use rustc_hash::FxHashMap;
 use crate::graph::{FieldKind, HeapGraph, TypeId};
 
 /// The classes that are known without being told.
-const KNOWN_COLLECTION_CLASSES: &str = include_str!("collections.txt");
+const KNOWN_COLLECTIONS_TABLE: &str = include_str!("collections.txt");
 
 /// Classes that are collections, and their own objects.
 #[derive(Debug, Clone, Default)]
 pub struct CollectionRules {
-    rules: FxHashMap<String, ClassRule>,
+    rules_by_class: FxHashMap<String, CollectionClassRule>,
     /// Names of inner classes, and starts of names.
     inner_classes: Vec<(String, bool)>,
 }
 
 /// A line of the table: what the objects of a class are as collections. Fields are named as in the class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct ClassRule {
+struct CollectionClassRule {
     /// How many elements there are.
     size: Option<UnresolvedSize>,
     /// The field that holds its table.
-    table: Option<String>,
+    table_field: Option<String>,
     /// The field that holds the collection that does the work.
-    wraps: Option<String>,
+    wrapped_field: Option<String>,
     /// Slots that an entry takes; 1 where nothing is said.
     slots_per_entry: Option<u32>,
+    /// Its slots are buckets.
     has_buckets: bool,
 }
 
+/// [`CollectionSizeRule`] with its fields by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum UnresolvedSize {
     UsedSlots,
@@ -58,11 +60,11 @@ pub struct RuleLineError {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectionFields {
     /// Number of elements.
-    pub size: Option<CollectionSizeRule>,
+    pub size_rule: Option<CollectionSizeRule>,
     /// The field that holds its table.
-    pub table: Option<usize>,
+    pub table_field: Option<usize>,
     /// The field that holds the collection that does the work.
-    pub wraps: Option<usize>,
+    pub wrapped_field: Option<usize>,
     /// Slots that an entry takes.
     pub slots_per_entry: u32,
     /// Slots are buckets.
@@ -86,9 +88,9 @@ pub struct SizeTerm {
     /// The field.
     pub field: usize,
     /// The field holds an object that has the number: in a field that is found by the object's type and this number.
-    pub nested_field: Option<usize>,
+    pub nested_field_number: Option<usize>,
     /// ... or an array of such objects.
-    pub of_elements: bool,
+    pub is_of_elements: bool,
 }
 
 /// Roles of types in collections.
@@ -99,7 +101,7 @@ pub struct CollectionTypes {
     /// By type: objects are inside of a collection.
     is_inner: Vec<bool>,
     /// The fields that are needed: of a type, and which of `TypeTable::instance_fields`.
-    pub fields: Vec<(TypeId, usize)>,
+    pub needed_fields: Vec<(TypeId, usize)>,
     /// Fields of objects behind a collection's own: by type and number of [`SizeTerm::nested_field`] the place in
     /// `fields`.
     nested_fields: FxHashMap<(TypeId, usize), usize>,
@@ -107,10 +109,10 @@ pub struct CollectionTypes {
 
 impl CollectionRules {
     /// The classes of Java, Android, Kotlin, Scala and Guava.
-    pub fn known() -> Self {
+    pub fn built_in() -> Self {
         let mut table = CollectionRules::default();
         // Held by a test.
-        let _ = table.add_lines(KNOWN_COLLECTION_CLASSES);
+        let _ = table.add_lines(KNOWN_COLLECTIONS_TABLE);
         table
     }
 
@@ -123,15 +125,15 @@ impl CollectionRules {
             let line = line.trim_start_matches('\u{feff}');
             let mut words = line.split_whitespace();
             let Some(class) = words.next().filter(|word| !word.starts_with('#')) else { continue };
-            self.add_class(class, words).map_err(|why| RuleLineError { line: at + 1, why })?;
+            self.add_class_line(class, words).map_err(|why| RuleLineError { line: at + 1, why })?;
         }
         Ok(())
     }
 
     /// The fields that say how many elements collections have, as `Class.field`; without counters that other objects use
     /// too.
-    pub fn size_fields(&self) -> Vec<String> {
-        let sizes = self.rules.iter().filter_map(|(class, rule)| match &rule.size {
+    pub fn size_field_names(&self) -> Vec<String> {
+        let sizes = self.rules_by_class.iter().filter_map(|(class, rule)| match &rule.size {
             Some(UnresolvedSize::Sum(terms)) => Some(terms.iter().map(move |term| match &term.nested_field {
                 Some((_, class, field)) => (class, field),
                 None => (class, &term.field),
@@ -142,11 +144,11 @@ impl CollectionRules {
         own.flat_map(|(class, fields)| fields.split('|').map(move |field| format!("{class}.{field}"))).collect()
     }
 
-    fn add_class<'t>(&mut self, class: &str, words: impl Iterator<Item = &'t str>) -> Result<(), String> {
+    fn add_class_line<'t>(&mut self, class: &str, words: impl Iterator<Item = &'t str>) -> Result<(), String> {
         if class.contains('=') {
             return Err(format!("\"{class}\" is no class; a line begins with the class"));
         }
-        let (mut rule, mut count) = (ClassRule::default(), 0);
+        let (mut rule, mut count) = (CollectionClassRule::default(), 0);
         for word in words {
             count += 1;
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -155,8 +157,8 @@ impl CollectionRules {
             }
             match key {
                 "size" => rule.size = Some(UnresolvedSize::parse(value)?),
-                "table" => rule.table = Some(value.into()),
-                "in" => rule.wraps = Some(value.into()),
+                "table" => rule.table_field = Some(value.into()),
+                "in" => rule.wrapped_field = Some(value.into()),
                 "per" => match value.parse() {
                     Ok(slots @ 1..=64) => rule.slots_per_entry = Some(slots),
                     _ => return Err(format!("per={value}: a number from 1 to 64")),
@@ -171,18 +173,18 @@ impl CollectionRules {
         }
         match &rule {
             _ if count == 0 => return Err(format!("nothing is said of {class}")),
-            ClassRule { size: None, wraps: None, .. } if rule != ClassRule::default() => {
+            CollectionClassRule { size: None, wrapped_field: None, .. } if rule != CollectionClassRule::default() => {
                 return Err(format!("{class} has neither size= nor in="));
             }
-            ClassRule { size: Some(UnresolvedSize::UsedSlots), table: None, .. } => {
+            CollectionClassRule { size: Some(UnresolvedSize::UsedSlots), table_field: None, .. } => {
                 return Err(format!("{class}: size=used is of a table="));
             }
-            _ if rule == ClassRule::default() => {
-                self.rules.remove(class);
+            _ if rule == CollectionClassRule::default() => {
+                self.rules_by_class.remove(class);
                 self.inner_classes.push((class.to_string(), false));
             }
             _ => {
-                self.rules.insert(class.to_string(), rule);
+                self.rules_by_class.insert(class.to_string(), rule);
             }
         }
         Ok(())
@@ -195,23 +197,23 @@ impl CollectionRules {
         let names: Vec<String> = types.ids().map(|type_id| types.name(type_id).replace('/', ".")).collect();
         let mut resolved = CollectionTypes::default();
         let mut nested_fields: Vec<(&str, &str)> = Vec::new();
-        let field_counts = types.by_superclass(|type_id, above: Option<&usize>| {
+        let field_counts = types.map_by_superclass(|type_id, above: Option<&usize>| {
             let own = types.fields(type_id).iter().filter(|field| !field.is_static).count();
             own + above.copied().unwrap_or(0)
         });
         let fields = FieldNumbers { graph, field_counts };
         // By type: it, or else the nearest that it is derived from, of a name.
         let nearest = |is_named: &dyn Fn(&String) -> bool| {
-            types.by_superclass(|type_id, above: Option<&Option<TypeId>>| {
+            types.map_by_superclass(|type_id, above: Option<&Option<TypeId>>| {
                 if is_named(&names[type_id.index()]) { Some(type_id) } else { above.copied().flatten() }
             })
         };
-        let ruled = nearest(&|name| self.rules.contains_key(name));
+        let ruled = nearest(&|name| self.rules_by_class.contains_key(name));
         for type_id in types.ids() {
             let above = |class: &TypeId| ruled[types.superclass(*class)?.index()];
             let mut classes = std::iter::successors(ruled[type_id.index()], above);
             let found = classes.find_map(|class| {
-                let rule = self.rules.get(&names[class.index()])?;
+                let rule = self.rules_by_class.get(&names[class.index()])?;
                 resolved.resolve_collection(&fields, type_id, class, rule, &mut nested_fields)
             });
             if let Some(collection) = found {
@@ -227,8 +229,8 @@ impl CollectionRules {
             let declaring = nearest(&|name| name == class);
             for type_id in types.ids() {
                 let Some(declaring) = declaring[type_id.index()] else { continue };
-                if let Some((field, _)) = fields.number(type_id, declaring, field) {
-                    let place = resolved.add_field(type_id, field);
+                if let Some((field, _)) = fields.number_and_kind(type_id, declaring, field) {
+                    let place = resolved.add_needed_field(type_id, field);
                     resolved.nested_fields.insert((type_id, number), place);
                 }
             }
@@ -288,7 +290,7 @@ struct FieldNumbers<'g> {
 impl FieldNumbers<'_> {
     /// The number of a type's field of this name, of those that `class` and its superclasses declare; of names with `|` between
     /// them the first that there is.
-    fn number(&self, type_id: TypeId, class: TypeId, name: &str) -> Option<(usize, FieldKind)> {
+    fn number_and_kind(&self, type_id: TypeId, class: TypeId, name: &str) -> Option<(usize, FieldKind)> {
         let types = self.graph.types();
         let of_others = self.field_counts[type_id.index()] - self.field_counts[class.index()];
         let fields = || types.instance_fields(class).enumerate();
@@ -299,9 +301,9 @@ impl FieldNumbers<'_> {
 
 impl CollectionTypes {
     /// Adds a field to those that are needed, and gives its place among them.
-    fn add_field(&mut self, type_id: TypeId, field: usize) -> usize {
-        self.fields.push((type_id, field));
-        self.fields.len() - 1
+    fn add_needed_field(&mut self, type_id: TypeId, field: usize) -> usize {
+        self.needed_fields.push((type_id, field));
+        self.needed_fields.len() - 1
     }
 
     /// The collection that a rule makes of a type's objects by one of their classes; `None` where that has not the fields.
@@ -310,14 +312,14 @@ impl CollectionTypes {
         fields: &FieldNumbers<'_>,
         type_id: TypeId,
         class: TypeId,
-        rule: &'r ClassRule,
+        rule: &'r CollectionClassRule,
         nested_fields: &mut Vec<(&'r str, &'r str)>,
     ) -> Option<CollectionFields> {
-        let number = |name: &String| fields.number(type_id, class, name);
+        let number = |name: &String| fields.number_and_kind(type_id, class, name);
         let reference =
             |name: &String| number(name).filter(|(_, kind)| *kind == FieldKind::Reference).map(|(at, _)| at);
-        let table = rule.table.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
-        let wraps = rule.wraps.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
+        let table = rule.table_field.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
+        let wraps = rule.wrapped_field.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
         let size = match &rule.size {
             None => None,
             Some(UnresolvedSize::UsedSlots) => Some(CollectionSizeRule::UsedSlots),
@@ -326,23 +328,23 @@ impl CollectionTypes {
                     terms.iter().map(|term| Some(number(&term.field)?.0)).collect::<Option<_>>()?;
                 let terms = terms.iter().zip(fields).map(|(term, field)| SizeTerm {
                     is_negative: term.is_negative,
-                    field: self.add_field(type_id, field),
-                    nested_field: term.nested_field.as_ref().map(|(_, class, field)| {
+                    field: self.add_needed_field(type_id, field),
+                    nested_field_number: term.nested_field.as_ref().map(|(_, class, field)| {
                         let pair = (class.as_str(), field.as_str());
                         nested_fields.iter().position(|known| *known == pair).unwrap_or_else(|| {
                             nested_fields.push(pair);
                             nested_fields.len() - 1
                         })
                     }),
-                    of_elements: term.nested_field.as_ref().is_some_and(|nested_field| nested_field.0),
+                    is_of_elements: term.nested_field.as_ref().is_some_and(|nested_field| nested_field.0),
                 });
                 Some(CollectionSizeRule::Sum(terms.collect()))
             }
         };
         Some(CollectionFields {
-            size,
-            table: table.map(|field| self.add_field(type_id, field)),
-            wraps: wraps.map(|field| self.add_field(type_id, field)),
+            size_rule: size,
+            table_field: table.map(|field| self.add_needed_field(type_id, field)),
+            wrapped_field: wraps.map(|field| self.add_needed_field(type_id, field)),
             slots_per_entry: rule.slots_per_entry.unwrap_or(1),
             has_buckets: rule.has_buckets,
         })
@@ -371,9 +373,9 @@ mod tests {
     #[test]
     fn the_known_classes_are_read() {
         let mut table = CollectionRules::default();
-        table.add_lines(KNOWN_COLLECTION_CLASSES).expect("every line makes sense");
-        assert!(table.rules.len() > 40);
-        let rule = &table.rules["java.util.concurrent.ConcurrentHashMap"];
+        table.add_lines(KNOWN_COLLECTIONS_TABLE).expect("every line makes sense");
+        assert!(table.rules_by_class.len() > 40);
+        let rule = &table.rules_by_class["java.util.concurrent.ConcurrentHashMap"];
         let class = "java.util.concurrent.ConcurrentHashMap$CounterCell".to_string();
         let cells = UnresolvedSizeTerm {
             is_negative: false,
@@ -382,8 +384,8 @@ mod tests {
         };
         let base = UnresolvedSizeTerm { is_negative: false, field: "baseCount".into(), nested_field: None };
         assert_eq!(rule.size, Some(UnresolvedSize::Sum(vec![base, cells])));
-        assert!(rule.has_buckets && rule.table.as_deref() == Some("table"));
-        assert!(!table.rules.contains_key("java.util.Arrays$ArrayList"));
+        assert!(rule.has_buckets && rule.table_field.as_deref() == Some("table"));
+        assert!(!table.rules_by_class.contains_key("java.util.Arrays$ArrayList"));
     }
 
     #[test]

@@ -48,13 +48,13 @@ pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cu
         let callees = callees.into_iter().filter(written).filter_map(|callee| {
             let amount = match type_name {
                 None => Some(totals.total_at(callee)),
-                Some(type_name) => totals.of_type(callee, type_name).map(|amount| amount.total),
+                Some(type_name) => totals.type_amount_at(callee, type_name).map(|amount| amount.total),
             };
             amount.map(|amount| (callee, type_name, amount))
         });
         let mut lists = vec![callees.collect::<Vec<_>>()];
         if type_name.is_none() {
-            let types = totals.types_at(frame).iter();
+            let types = totals.type_amounts_at(frame).iter();
             lists.push(types.map(|amount| (frame, Some(amount.type_name), amount.total)).collect());
             // A type's own part below a frame is found from here: the frame's list of types has all of them.
             add_exclusive_entries(totals, frame, rule, &mut chosen);
@@ -76,12 +76,12 @@ pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cu
 
 /// Adds the amounts of a frame itself, where it has others below it and everything is written.
 fn add_exclusive_entries(totals: &AllocationTotals, frame: u32, rule: Cutoff, chosen: &mut Vec<ChosenEntry>) {
-    let own = totals.exclusive(frame);
+    let own = totals.exclusive_at(frame);
     if rule != Cutoff::KeepEverything || totals.callees(frame).is_empty() || own.bytes == 0 {
         return;
     }
     chosen.push(ChosenEntry { frame, is_exclusive: true, type_name: None, amount: own });
-    let types = totals.types_at(frame).iter().filter(|amount| amount.exclusive.bytes > 0);
+    let types = totals.type_amounts_at(frame).iter().filter(|amount| amount.exclusive.bytes > 0);
     chosen.extend(types.map(|amount| ChosenEntry {
         frame,
         is_exclusive: true,
@@ -90,9 +90,9 @@ fn add_exclusive_entries(totals: &AllocationTotals, frame: u32, rule: Cutoff, ch
     }));
 }
 
-type Child = (u32, Option<NameId>, AllocationAmount);
+type ChildEntry = (u32, Option<NameId>, AllocationAmount);
 
-fn children_above_cutoff(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<Item = Child> {
+fn children_above_cutoff(mut list: Vec<ChildEntry>, rule: Cutoff) -> impl Iterator<Item = ChildEntry> {
     sort::rows_by_key(&mut list, |&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
     let mut taken = 0u64;
     list.into_iter().take_while(move |(.., amount)| {
@@ -100,7 +100,7 @@ fn children_above_cutoff(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<It
         match rule {
             Cutoff::KeepEverything => amount.bytes > 0 || amount.is_reported,
             Cutoff::BelowBytes(bytes) => amount.bytes > 0 && amount.bytes >= bytes,
-            Cutoff::BelowShare(share) => amount.bytes > 0 && amount.bytes >= share.at_least(taken),
+            Cutoff::BelowShare(share) => amount.bytes > 0 && amount.bytes >= share.share_rounded_up(taken),
         }
     })
 }

@@ -7,7 +7,8 @@ use super::retained::RetainedSizes;
 #[derive(Debug)]
 pub struct DominatorOrder {
     /// By number in the tree; that of the root means nothing.
-    places: Vec<u32>,
+    walk_places: Vec<u32>,
+    /// By number: dominators above the object, itself included.
     depths: Vec<u32>,
 }
 
@@ -19,8 +20,8 @@ impl DominatorOrder {
         let mut depths = vec![0u32; count];
         // By number: the place of the next that it dominates.
         let mut next = vec![0u32; count];
-        for number in dominators.all() {
-            let (own, above) = (number.index(), dominators.immediate_of(number).index());
+        for number in dominators.all_reached() {
+            let (own, above) = (number.index(), dominators.immediate_dominator_of(number).index());
             let place = next[above];
             places[own] = place;
             depths[own] = depths[above] + 1;
@@ -28,13 +29,13 @@ impl DominatorOrder {
             next[above] = place.wrapping_add(retained.objects_at(number));
             next[own] = place.wrapping_add(1);
         }
-        DominatorOrder { places, depths }
+        DominatorOrder { walk_places: places, depths }
     }
 
     /// The place in the walk, from 0. What the object retains has this place and those behind it, as many as it retains
     /// objects. O(1).
-    pub fn place_at(&self, number: DominatorNode) -> u32 {
-        self.places[number.index()]
+    pub fn walk_place_at(&self, number: DominatorNode) -> u32 {
+        self.walk_places[number.index()]
     }
 
     /// Dominators above the object, itself included: 1 for those that nothing single dominates. O(1).
@@ -54,18 +55,18 @@ mod tests {
         let (dominators, retained) = dump.dominators().expect("room");
         let order = DominatorOrder::compute(dominators, retained);
         let mut bytes = vec![None; dominators.reached_count()];
-        for number in dominators.all() {
-            let own = &mut bytes[order.place_at(number) as usize];
+        for number in dominators.all_reached() {
+            let own = &mut bytes[order.walk_place_at(number) as usize];
             assert_eq!(own.replace(graph.shallow_bytes(dominators.node_at(number))), None);
         }
-        for number in dominators.all() {
-            let (start, count) = (order.place_at(number) as usize, retained.objects_at(number) as usize);
+        for number in dominators.all_reached() {
+            let (start, count) = (order.walk_place_at(number) as usize, retained.objects_at(number) as usize);
             let sum: u64 = bytes[start..start + count].iter().flatten().sum();
             assert_eq!(sum, retained.bytes_at(number));
             let mut steps = 0;
             let mut at = number;
             while at != DominatorNode::ROOT {
-                at = dominators.immediate_of(at);
+                at = dominators.immediate_dominator_of(at);
                 steps += 1;
             }
             assert_eq!(order.depth_at(number), steps);

@@ -4,7 +4,7 @@
 
 use super::dominators::{DominatorNode, DominatorWalkStep, Dominators};
 use super::type_tree::ChosenObjects;
-use crate::allocations::{AllocationEntry, AllocationHeap, HeapBuilder, NameId, NameTable};
+use crate::allocations::{AllocationEntry, AllocationHeap, AllocationHeapBuilder, NameId, NameTable};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The heap of the objects below `from`, of those that are wanted; where some are chosen, these alone count, and others are
@@ -24,7 +24,7 @@ pub fn dominator_tree_as_allocations(
     let root = names.intern("");
     let types: Vec<NameId> =
         (0..graph.type_count()).map(|index| names.intern(graph.type_name(TypeId::new(index)))).collect();
-    let mut builder = HeapBuilder::new(root);
+    let mut builder = AllocationHeapBuilder::new(root);
     if from != DominatorNode::ROOT {
         let node = dominators.node_at(from);
         let type_name = types[graph.type_of(node).index()];

@@ -29,20 +29,20 @@ pub struct AmountsByFrame {
     flat: Vec<AllocationAmount>,
     cum: Vec<AllocationAmount>,
     /// As in [`AllocationTotals`].
-    pub pairs_left_out: u64,
+    pub left_out_pair_count: u64,
 }
 
 impl AmountsByFrame {
     /// O(frames + entries), 64 bytes a frame where entries say what was allocated at a frame itself; else those of
     /// [`AllocationTotals`].
     pub fn compute(heap: &AllocationHeap) -> Self {
-        if heap.counting != CountingMode::Exclusive {
+        if heap.counting_mode != CountingMode::Exclusive {
             let totals = AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
             let frames = 0..heap.frames.len() as u32;
             return AmountsByFrame {
-                flat: frames.clone().map(|frame| totals.own(frame)).collect(),
+                flat: frames.clone().map(|frame| totals.own_amount(frame)).collect(),
                 cum: frames.map(|frame| totals.total_at(frame)).collect(),
-                pairs_left_out: totals.pairs_left_out,
+                left_out_pair_count: totals.left_out_pair_count,
             };
         }
         let mut flat = vec![AllocationAmount::default(); heap.frames.len()];
@@ -59,7 +59,7 @@ impl AmountsByFrame {
             let AllocationAmount { bytes, allocations, .. } = cum[at];
             cum[frame.parent() as usize].add(bytes, allocations);
         }
-        AmountsByFrame { flat, cum, pairs_left_out: 0 }
+        AmountsByFrame { flat, cum, left_out_pair_count: 0 }
     }
 
     /// All there is.
@@ -106,7 +106,7 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, amounts: &AmountsByFrame) -> 
         }
         at = next;
     }
-    let is_complete = heap.counting == CountingMode::Exclusive;
+    let is_complete = heap.counting_mode == CountingMode::Exclusive;
     let mut by_name: FxHashMap<NameId, FlatAndCum> =
         by_name.into_iter().map(|(name, (amounts, _))| (name, amounts)).collect();
     // Nothing is missing: what has no entries of its own allocated nothing itself.
@@ -138,7 +138,7 @@ pub fn cum_bytes_of_names(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocations::{AllocationEntry, HeapBuilder, NameTable};
+    use crate::allocations::{AllocationEntry, AllocationHeapBuilder, NameTable};
     use proptest::prelude::*;
 
     proptest! {
@@ -149,7 +149,7 @@ mod tests {
         ) {
             let mut names = NameTable::default();
             let ids = ["", "a", "b", "c", "d"].map(|name| names.intern(name));
-            let (mut builder, mut expected) = (HeapBuilder::new(ids[0]), FxHashMap::<NameId, (u64, u64)>::default());
+            let (mut builder, mut expected) = (AllocationHeapBuilder::new(ids[0]), FxHashMap::<NameId, (u64, u64)>::default());
             for (stack, bytes) in &stacks {
                 let stack: Vec<NameId> = stack.iter().map(|&name| ids[name + 1]).collect();
                 let node = stack.iter().fold(0, |node, &name| builder.find_or_add_frame(node, name));

@@ -41,14 +41,14 @@ impl GroupTally {
 
 /// Figures of the heap that a sample was taken of. Rounded once, when they are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Estimate {
+pub struct SampleEstimate {
     /// Objects.
     pub objects: f64,
     /// Their shallow bytes.
     pub bytes: f64,
 }
 
-impl Estimate {
+impl SampleEstimate {
     /// Whole objects and bytes.
     pub fn rounded(self) -> [u64; 2] {
         [self.objects, self.bytes].map(|figure| figure.round() as u64)
@@ -70,7 +70,7 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         nodes.clone().step_by(length).map(|start| start..(start + length).min(nodes.end)).collect();
     let parts = parallel::map(ranges, &|range| {
         let mut tallies = vec![GroupTally::default(); types];
-        let counts_all = !graph.counts_bytes_only;
+        let counts_all = !graph.counts_only_objects_with_bytes;
         for (node, type_id, bytes) in graph.objects(range).filter(|&(_, _, bytes)| counts_all || bytes > 0) {
             tallies[type_id.index()].add_object(bytes, reachable.contains(node));
         }
@@ -86,7 +86,9 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
 /// The tally of one section: of the objects that histograms count. O(nodes of the section).
 pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> GroupTally {
     let mut tally = GroupTally::default();
-    for (node, _, bytes) in graph.objects(graph.section_nodes(section)).filter(|(node, ..)| graph.is_counted(*node)) {
+    for (node, _, bytes) in
+        graph.objects(graph.section_nodes(section)).filter(|(node, ..)| graph.is_counted_in_histograms(*node))
+    {
         tally.add_object(bytes, reachable.contains(node));
     }
     tally

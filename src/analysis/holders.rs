@@ -17,7 +17,7 @@ pub enum Holder {
 }
 
 /// By type: do its objects only contain, as arrays and parts of collections do? What holds something is behind them.
-pub fn container_types(graph: &HeapGraph, collections: &CollectionTypes) -> Vec<bool> {
+pub fn is_container_by_type(graph: &HeapGraph, collections: &CollectionTypes) -> Vec<bool> {
     let is_array = |type_id: TypeId| {
         let name = graph.type_name(type_id);
         name.ends_with(']') || name.starts_with('[')
@@ -29,11 +29,13 @@ pub fn container_types(graph: &HeapGraph, collections: &CollectionTypes) -> Vec<
 pub struct HolderFinder<'g> {
     graph: &'g HeapGraph,
     parents: &'g ShortestParents,
+    /// By type: its objects only contain others.
     is_container: &'g [bool],
     /// By object that only contains: the last one on the way up that is; `UNKNOWN_TOP` until it was looked for.
     chain_tops: Vec<u32>,
 }
 
+/// Stands for a top that was not looked for so far.
 const UNKNOWN_TOP: u32 = u32::MAX;
 
 impl<'g> HolderFinder<'g> {

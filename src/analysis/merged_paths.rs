@@ -11,7 +11,7 @@ use super::root_paths::display_rank;
 use crate::graph::{HeapGraph, Loader, NodeId, Root, TypeId};
 
 /// Greatest depth of a row: objects that are deeper count for the row at this depth.
-pub const MAX_DEPTH: usize = 200;
+pub const MAX_MERGED_ROW_DEPTH: usize = 200;
 
 /// A row of the merged tree; it comes after the row above it.
 #[derive(Debug, Clone)]
@@ -21,13 +21,13 @@ pub struct MergedPathNode {
     /// The type of its objects.
     pub type_id: TypeId,
     /// Of a row that stands for the steps from a loader to a class object: the class, and its loader.
-    pub class: Option<(TypeId, NodeId)>,
+    pub class_and_loader: Option<(TypeId, NodeId)>,
     /// The row above; `None` at the top.
-    pub above: Option<usize>,
+    pub parent: Option<usize>,
     /// Rows from the top, 0 at the top.
     pub depth: usize,
     /// Of a row below one of its type: the name of the first reference between the two, as the caller numbers names.
-    reference_name: Option<u32>,
+    reference_name_number: Option<u32>,
     /// Objects of the longest chain of the type that folded into this row; 1 where none did.
     pub chain_objects: u32,
     /// Wanted objects at this row and below.
@@ -35,7 +35,7 @@ pub struct MergedPathNode {
     /// Their weights, added up.
     pub weight_bytes: u64,
     /// References by which objects of the row above hold objects of this one, evenly chosen among all.
-    pub examples: ExampleReferences,
+    pub example_references: ExampleReferences,
 }
 
 /// References that are evenly chosen among many.
@@ -43,7 +43,7 @@ pub struct MergedPathNode {
 pub struct ExampleReferences {
     /// From, to.
     chosen: Vec<(NodeId, NodeId)>,
-    seen: u64,
+    seen_count: u64,
     /// Of so many one is chosen, as a power of two.
     stride_log2: u32,
 }
@@ -57,13 +57,14 @@ impl ExampleReferences {
         &self.chosen
     }
 
-    /// The object of a single reference.
-    pub fn only(&self) -> Option<NodeId> {
-        Some(self.chosen.first()?.1).filter(|_| self.seen == 1)
+    /// The target, where there was one reference in all.
+    pub fn only_target(&self) -> Option<NodeId> {
+        Some(self.chosen.first()?.1).filter(|_| self.seen_count == 1)
     }
 
+    /// Counts a reference, and chooses it if its turn has come.
     pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
-        if self.seen & ((1 << self.stride_log2) - 1) == 0 {
+        if self.seen_count & ((1 << self.stride_log2) - 1) == 0 {
             if self.chosen.len() == Self::MAX_EXAMPLES {
                 let mut number = 0;
                 self.chosen.retain(|_| {
@@ -72,11 +73,11 @@ impl ExampleReferences {
                 });
                 self.stride_log2 += 1;
             }
-            if self.seen & ((1 << self.stride_log2) - 1) == 0 {
+            if self.seen_count & ((1 << self.stride_log2) - 1) == 0 {
                 self.chosen.push((from, to));
             }
         }
-        self.seen += 1;
+        self.seen_count += 1;
     }
 }
 
@@ -93,7 +94,9 @@ pub struct MergedPaths {
 /// its loader.
 type RootRowKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId, Option<(TypeId, NodeId)>);
 
+/// In place of a parent: no path has reached the object.
 const UNSEEN: u32 = u32::MAX;
+/// In place of a parent: a root holds the object.
 const FROM_ROOT: u32 = u32::MAX - 1;
 
 /// Numbers the name of the reference between two objects of one type; the same number for the same name.
@@ -103,9 +106,9 @@ pub type ReferenceNameNumberer<'n> = &'n mut dyn FnMut(NodeId, NodeId) -> u32;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MergeOptions {
     /// Weak roots count as well.
-    pub all_kinds: bool,
+    pub includes_weak_roots: bool,
     /// The steps from a loader to a class are rows of their own.
-    pub all_steps: bool,
+    pub shows_loader_steps: bool,
 }
 
 /// Merges the shortest paths to all wanted objects. Paths never touch an `avoided` object. `weight_of` is asked for
@@ -115,11 +118,11 @@ pub fn merge_root_paths(
     graph: &HeapGraph,
     is_wanted: impl Fn(NodeId) -> bool,
     is_avoided: impl Fn(NodeId) -> bool,
-    MergeOptions { all_kinds, all_steps }: MergeOptions,
+    MergeOptions { includes_weak_roots: all_kinds, shows_loader_steps: all_steps }: MergeOptions,
     weight_of: impl Fn(NodeId) -> u64,
     name_of: Option<ReferenceNameNumberer<'_>>,
 ) -> MergedPaths {
-    let roots = roots_by_node(graph, all_kinds);
+    let roots = display_roots_by_node(graph, all_kinds);
     let mut parents = vec![UNSEEN; graph.node_count()];
     let mut order: Vec<NodeId> = Vec::new();
     for root in &roots {
@@ -152,10 +155,12 @@ pub fn merge_root_paths(
     let mut row_of = vec![UNSEEN; graph.node_count()];
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
         let (row, chain) = match parents[node.index()] {
-            FROM_ROOT => (merger.root_row(roots[roots.partition_point(|root| root.node < node)], node, None), 1),
+            FROM_ROOT => {
+                (merger.find_or_add_root_row(roots[roots.partition_point(|root| root.node < node)], node, None), 1)
+            }
             parent => {
                 let above = (row_of[parent as usize] as usize, parents[parent as usize]);
-                merger.child_row(above, NodeId::new(parent as usize), node)
+                merger.find_or_add_child_row(above, NodeId::new(parent as usize), node)
             }
         };
         row_of[node.index()] = row as u32;
@@ -172,7 +177,7 @@ pub fn merge_root_paths(
 const MAX_PATH_OBJECTS: usize = 1000;
 
 /// Merges paths to one object by type from the roots down: what rows count are paths. O(paths x 1,000).
-pub fn merge_paths<'p>(
+pub fn merge_paths_to_object<'p>(
     graph: &HeapGraph,
     paths: impl Iterator<Item = RootPath<'p>>,
     all_steps: bool,
@@ -181,9 +186,9 @@ pub fn merge_paths<'p>(
     let mut merger = PathMerger::new(graph, name_of, all_steps);
     for path in paths {
         let mut last = path.start();
-        let mut above = (merger.root_row(path.root, last, None), 1);
+        let mut above = (merger.find_or_add_root_row(path.root, last, None), 1);
         for node in path.nodes().take(MAX_PATH_OBJECTS).skip(1) {
-            above = merger.child_row(above, last, node);
+            above = merger.find_or_add_child_row(above, last, node);
             last = node;
         }
         merger.add_path_end(above.0, 0);
@@ -194,8 +199,8 @@ pub fn merge_paths<'p>(
 /// Rows while they are found.
 struct PathMerger<'g, 'n> {
     graph: &'g HeapGraph,
-    name_of: Option<ReferenceNameNumberer<'n>>,
-    all_steps: bool,
+    reference_name_of: Option<ReferenceNameNumberer<'n>>,
+    shows_loader_steps: bool,
     merged: MergedPaths,
     root_rows: FxHashMap<RootRowKey<'g>, usize>,
     child_rows: FxHashMap<(usize, TypeId, Option<u32>), usize>,
@@ -204,17 +209,17 @@ struct PathMerger<'g, 'n> {
 impl<'g, 'n> PathMerger<'g, 'n> {
     fn new(graph: &'g HeapGraph, name_of: Option<ReferenceNameNumberer<'n>>, all_steps: bool) -> Self {
         let (merged, root_rows, child_rows) = (MergedPaths::default(), FxHashMap::default(), FxHashMap::default());
-        PathMerger { graph, name_of, all_steps, merged, root_rows, child_rows }
+        PathMerger { graph, reference_name_of: name_of, shows_loader_steps: all_steps, merged, root_rows, child_rows }
     }
 
     /// The row of an object that a root holds, or of a class whose loader it does.
-    fn root_row(&mut self, root: &Root, node: NodeId, class: Option<(TypeId, NodeId)>) -> usize {
+    fn find_or_add_root_row(&mut self, root: &Root, node: NodeId, class: Option<(TypeId, NodeId)>) -> usize {
         let (graph, type_id) = (self.graph, self.graph.shown_type_of(node));
-        let container = root.container.map(|container| graph.shown_type(container));
+        let container = root.declaring_class.map(|container| graph.shown_type(container));
         let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id, class);
         *self.root_rows.entry(key).or_insert_with(|| {
-            let row = self.merged.push(Some(root.clone()), type_id, None, None);
-            self.merged.rows[row].class = class;
+            let row = self.merged.push_row(Some(root.clone()), type_id, None, None);
+            self.merged.rows[row].class_and_loader = class;
             row
         })
     }
@@ -223,41 +228,41 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     fn class_row_below_loader(&mut self, above: usize, node: NodeId) -> Option<usize> {
         const MAX_ROWS_UP_TO_LOADER: usize = 16;
         let types = self.graph.types();
-        let class = types.of_class_object(node).filter(|_| !self.all_steps)?;
+        let class = types.type_of_class_object(node).filter(|_| !self.shows_loader_steps)?;
         let Loader::Object(loader) = types.loader(class) else { return None };
         let loader_type = self.graph.shown_type_of(loader);
         let rows = &self.merged.rows;
         let way =
-            || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.above?])).take(MAX_ROWS_UP_TO_LOADER);
+            || std::iter::successors(Some(&rows[above]), |row| Some(&rows[row.parent?])).take(MAX_ROWS_UP_TO_LOADER);
         way().find(|row| row.type_id == loader_type)?;
         let root = way().last()?.root.clone()?;
-        Some(self.root_row(&root, node, Some((self.graph.shown_type(class), loader))))
+        Some(self.find_or_add_root_row(&root, node, Some((self.graph.shown_type(class), loader))))
     }
 
     /// The row of an object that `parent` holds, and how many objects of the chain that folded into the row it ends; `above`
     /// is both of `parent`.
-    fn child_row(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
+    fn find_or_add_child_row(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
         let type_id = self.graph.shown_type_of(node);
         if let Some(row) = self.class_row_below_loader(above, node) {
             return (row, 1);
         }
         let own = &self.merged.rows[above];
-        if own.depth >= MAX_DEPTH {
+        if own.depth >= MAX_MERGED_ROW_DEPTH {
             return (above, chain);
         }
         let mut step = None;
         if own.type_id == type_id {
-            step = self.name_of.as_mut().map(|name_of| name_of(parent, node));
+            step = self.reference_name_of.as_mut().map(|name_of| name_of(parent, node));
             if step.is_none() || self.merged.reference_names_of_chain(above).any(|known| Some(known) == step) {
                 let row = &mut self.merged.rows[above];
-                row.examples.add(parent, node);
+                row.example_references.add(parent, node);
                 row.chain_objects = row.chain_objects.max(chain + 1);
                 return (above, chain + 1);
             }
         }
-        let new = || self.merged.push(None, type_id, step, Some(above));
+        let new = || self.merged.push_row(None, type_id, step, Some(above));
         let row = *self.child_rows.entry((above, type_id, step)).or_insert_with(new);
-        self.merged.rows[row].examples.add(parent, node);
+        self.merged.rows[row].example_references.add(parent, node);
         (row, 1)
     }
 
@@ -273,7 +278,7 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     fn into_merged_paths(self) -> MergedPaths {
         let mut merged = self.merged;
         for row in (0..merged.rows.len()).rev() {
-            if let Some(above) = merged.rows[row].above {
+            if let Some(above) = merged.rows[row].parent {
                 merged.rows[above].objects += merged.rows[row].objects;
                 merged.rows[above].weight_bytes =
                     merged.rows[above].weight_bytes.saturating_add(merged.rows[row].weight_bytes);
@@ -289,39 +294,39 @@ impl<'g, 'n> PathMerger<'g, 'n> {
             })
             .collect();
         merged.rows.retain(|row| row.objects > 0);
-        merged.rows.iter_mut().for_each(|row| row.above = row.above.map(|above| places[above]));
+        merged.rows.iter_mut().for_each(|row| row.parent = row.parent.map(|above| places[above]));
         merged
     }
 }
 
 impl MergedPaths {
-    fn push(&mut self, root: Option<Root>, type_id: TypeId, step: Option<u32>, above: Option<usize>) -> usize {
+    fn push_row(&mut self, root: Option<Root>, type_id: TypeId, step: Option<u32>, above: Option<usize>) -> usize {
         let depth = above.map_or(0, |above| self.rows[above].depth + 1);
         let (examples, chain_objects) = (ExampleReferences::default(), 1);
         self.rows.push(MergedPathNode {
             root,
             type_id,
-            class: None,
-            above,
+            class_and_loader: None,
+            parent: above,
             depth,
-            reference_name: step,
+            reference_name_number: step,
             chain_objects,
             objects: 0,
             weight_bytes: 0,
-            examples,
+            example_references: examples,
         });
         self.rows.len() - 1
     }
 
     /// The names of the references by which objects of one type follow one another, from a row up.
     fn reference_names_of_chain(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
-        let rows = std::iter::successors(Some(&self.rows[row]), |row| Some(&self.rows[row.above?]));
-        rows.map_while(|row| row.reference_name)
+        let rows = std::iter::successors(Some(&self.rows[row]), |row| Some(&self.rows[row.parent?]));
+        rows.map_while(|row| row.reference_name_number)
     }
 }
 
 /// The most telling root of each rooted object, by node.
-fn roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
+fn display_roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
     let mut roots: Vec<&Root> = graph.roots().iter().filter(|root| root.starts_paths(all_kinds)).collect();
     roots.sort_by_key(|root| (root.node, display_rank(root)));
     roots.dedup_by_key(|root| root.node);

@@ -28,7 +28,7 @@
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `secrets` | which texts should not be in a heap? | words, then regular expressions (`secrets.txt`) | O(characters x rules) | none |
 //! | `type_patterns` | which types or sections does the user mean? | patterns over names | O(names) | per name |
-//! | `type_patterns::nearest` | which name was meant? | edit distance | O(names) | per name |
+//! | `type_patterns::nearest_name` | which name was meant? | edit distance | O(names) | per name |
 //! | `reachability_strength` | how strongly is an object held? | four walks that share one mark | O(objects + references) | a byte per object |
 //! | `root_paths::RootsByNode` | which roots hold an object? | records sorted by object | O(records x log records) | 8 bytes per record |
 //! | `series` | which way does a figure go over several dumps? | steps, and the median of slopes | O(values) | per value |

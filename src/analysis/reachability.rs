@@ -145,7 +145,7 @@ mod tests {
         let slot = builder.new_type();
         builder.name_type(slot, "T");
         let mut objects = NumberedObjects {
-            types: references.iter().map(|_| slot.0).collect(),
+            type_slots: references.iter().map(|_| slot.0).collect(),
             shallow: vec![1; references.len()],
             reference_counts: references.iter().map(|own| own.len() as u32).collect(),
             references: references.concat(),

@@ -50,30 +50,30 @@ pub fn reachability_strengths(graph: &HeapGraph) -> Option<Vec<ReachabilityStren
     }
     let mut walk = StrengthWalk {
         graph,
-        soft,
-        sources,
+        soft_references: soft,
+        clearable_sources: sources,
         strengths: vec![ReachabilityStrength::Unreachable; graph.node_count()],
         pending: graph.strong_roots().map(|root| root.node).collect(),
         deferred_by_strength: Default::default(),
         clearable_references: Vec::new(),
     };
-    walk.run(ReachabilityStrength::Strong);
+    walk.visit_all_at(ReachabilityStrength::Strong);
     for level in [ReachabilityStrength::Soft, ReachabilityStrength::Final] {
         walk.pending = std::mem::take(&mut walk.deferred_by_strength[level as usize]);
-        walk.run(level);
+        walk.visit_all_at(level);
     }
     for node in graph.nodes().filter(|node| walk.strengths[node.index()] != ReachabilityStrength::Unreachable) {
         walk.pending.extend(graph.references(node).filter(|reference| reference.is_weak).map(|weak| weak.node));
     }
-    walk.run(ReachabilityStrength::Weak);
+    walk.visit_all_at(ReachabilityStrength::Weak);
     Some(walk.strengths)
 }
 
 struct StrengthWalk<'a> {
     graph: &'a HeapGraph,
-    soft: &'a [SoftReference],
+    soft_references: &'a [SoftReference],
     /// Objects with references that may be given up.
-    sources: NodeSet,
+    clearable_sources: NodeSet,
     strengths: Vec<ReachabilityStrength>,
     pending: Vec<NodeId>,
     /// By level: what is held no better than so.
@@ -84,7 +84,7 @@ struct StrengthWalk<'a> {
 
 impl StrengthWalk<'_> {
     /// Visits all that can be reached at this level and was not before.
-    fn run(&mut self, level: ReachabilityStrength) {
+    fn visit_all_at(&mut self, level: ReachabilityStrength) {
         while let Some(node) = self.pending.pop() {
             if self.strengths[node.index()] != ReachabilityStrength::Unreachable {
                 continue;
@@ -95,13 +95,14 @@ impl StrengthWalk<'_> {
                 continue;
             }
             let references = self.graph.strong_references(node);
-            if !self.sources.contains(node) {
+            if !self.clearable_sources.contains(node) {
                 self.pending.extend_from_slice(references);
                 continue;
             }
-            let first = self.soft.partition_point(|soft| soft.source < node);
+            let first = self.soft_references.partition_point(|soft| soft.source < node);
             self.clearable_references.clear();
-            self.clearable_references.extend(self.soft[first..].iter().take_while(|soft| soft.source == node));
+            self.clearable_references
+                .extend(self.soft_references[first..].iter().take_while(|soft| soft.source == node));
             for &target in references {
                 // One reference for each that may be given up: another field may refer to the same object.
                 let at = self.clearable_references.iter().position(|soft| soft.target == target);

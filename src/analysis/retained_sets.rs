@@ -90,11 +90,11 @@ const REACHED_BIT: u64 = 1 << SETS_PER_MARKING;
 /// Markings at one time: each has its own words for all objects.
 const CONCURRENT_MARKINGS: usize = 4;
 /// Memory of [`retained_exact_by_set`] beside the graph, per object, at most.
-pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + CONCURRENT_MARKINGS as u64 * 13;
+pub const MAX_MARKING_BYTES_PER_OBJECT: u64 = 4 + CONCURRENT_MARKINGS as u64 * 13;
 
 /// Steps that `retained_exact_by_set` is to be allowed for a graph: far more than all types of a program take, unless
 /// they hold each other in ways that no program has. In small graphs some tenths of a second.
-pub fn max_steps_of_exact(graph: &HeapGraph) -> u64 {
+pub fn max_exact_marking_steps(graph: &HeapGraph) -> u64 {
     const MIN_STEPS: u64 = 100_000_000;
     const STEPS_PER_OBJECT: u64 = 500;
     MIN_STEPS.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(STEPS_PER_OBJECT))
@@ -147,44 +147,53 @@ pub fn retained_exact_by_set(
 struct SetMarking<'a> {
     graph: &'a HeapGraph,
     /// By object: the place of its set.
-    places: &'a [u32],
+    set_places: &'a [u32],
+    /// Place of the first set of this marking.
     first_set: u32,
     /// By object: a bit for each set without which it is still reached.
-    reached: Vec<u64>,
+    reached_without: Vec<u64>,
     queued: NodeSet,
     queue: VecDeque<NodeId>,
-    most_steps: u64,
+    max_steps: u64,
 }
 
 impl<'a> SetMarking<'a> {
     fn new(graph: &'a HeapGraph, places: &'a [u32], first_set: u32, most_steps: u64) -> Self {
         let count = graph.node_count();
         let (reached, queued) = (vec![0; count], NodeSet::new(count));
-        SetMarking { graph, places, first_set, reached, queued, queue: VecDeque::new(), most_steps }
+        SetMarking {
+            graph,
+            set_places: places,
+            first_set,
+            reached_without: reached,
+            queued,
+            queue: VecDeque::new(),
+            max_steps: most_steps,
+        }
     }
 
     /// Bytes that each of the `count` sets holds, and steps that it took.
     fn run(mut self, count: usize) -> Result<(Vec<u64>, u64), TooManySteps> {
         let all = REACHED_BIT | (REACHED_BIT - 1) >> (SETS_PER_MARKING - count);
         for root in self.graph.strong_roots() {
-            self.reach(root.node, all);
+            self.reach_without(root.node, all);
         }
         let mut steps = 0;
         while let Some(node) = self.queue.pop_front() {
             self.queued.remove(node);
             let references = self.graph.strong_references(node);
             steps += 1 + references.len() as u64;
-            if steps > self.most_steps {
+            if steps > self.max_steps {
                 return Err(TooManySteps);
             }
-            let without = self.reached[node.index()];
+            let without = self.reached_without[node.index()];
             for &target in references {
-                self.reach(target, without);
+                self.reach_without(target, without);
             }
         }
         let mut bytes = vec![0u64; count];
         for node in self.graph.nodes() {
-            let reached = self.reached[node.index()];
+            let reached = self.reached_without[node.index()];
             let mut lost = if reached & REACHED_BIT == 0 { 0 } else { all & !reached };
             while lost != 0 {
                 let of_set = &mut bytes[lost.trailing_zeros() as usize];
@@ -196,12 +205,12 @@ impl<'a> SetMarking<'a> {
     }
 
     /// An object is reached without these sets, unless it is in one of them.
-    fn reach(&mut self, node: NodeId, mut without: u64) {
-        let own = self.places[node.index()].wrapping_sub(self.first_set);
+    fn reach_without(&mut self, node: NodeId, mut without: u64) {
+        let own = self.set_places[node.index()].wrapping_sub(self.first_set);
         if (own as usize) < SETS_PER_MARKING {
             without &= !(1 << own);
         }
-        let reached = &mut self.reached[node.index()];
+        let reached = &mut self.reached_without[node.index()];
         if without & !*reached != 0 {
             *reached |= without;
             if self.queued.insert(node) {

@@ -14,7 +14,7 @@ pub struct RootPaths<'g> {
 struct PathStart<'g> {
     root: &'g Root,
     node: NodeId,
-    length: usize,
+    reference_count: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -39,12 +39,12 @@ pub struct RootPath<'p> {
 impl<'g> RootPaths<'g> {
     /// One path, from the rooted object to the object asked for.
     pub(super) fn single(root: &'g Root, nodes: Vec<NodeId>) -> Self {
-        let starts = nodes.first().map(|&node| PathStart { root, node, length: nodes.len() - 1 });
+        let starts = nodes.first().map(|&node| PathStart { root, node, reference_count: nodes.len() - 1 });
         RootPaths { starts: starts.into_iter().collect(), links: PathLinks::SinglePath(nodes) }
     }
 
     /// The first path alone, its objects listed.
-    pub fn into_first(self) -> Option<Self> {
+    pub fn into_first_path(self) -> Option<Self> {
         let path = self.get(0)?;
         let nodes = path.nodes().collect();
         Some(Self::single(self.starts[0].root, nodes))
@@ -68,18 +68,18 @@ impl<'g> RootPaths<'g> {
     /// A path by its place in the order of length.
     pub fn get(&self, place: usize) -> Option<RootPath<'_>> {
         let start = self.starts.get(place)?;
-        Some(RootPath { root: start.root, length: start.length, start: start.node, links: &self.links })
+        Some(RootPath { root: start.root, length: start.reference_count, start: start.node, links: &self.links })
     }
 
     /// The last `count` objects of each path, of a shorter one all, without a walk down each. O(objects).
-    pub fn last_nodes(&self, count: usize) -> Vec<PathNodes<'_>> {
+    pub fn last_nodes_of_paths(&self, count: usize) -> Vec<PathNodes<'_>> {
         let count = count.max(1);
         let PathLinks::NextByNode(next, order) = &self.links else {
             let whole = self.iter().map(|path| path.nodes());
             return whole
                 .map(|nodes| PathNodes {
-                    given_nodes: nodes.remaining_nodes.saturating_sub(count),
-                    remaining_nodes: nodes.remaining_nodes.min(count),
+                    given_node_count: nodes.remaining_node_count.saturating_sub(count),
+                    remaining_node_count: nodes.remaining_node_count.min(count),
                     ..nodes
                 })
                 .collect();
@@ -96,8 +96,8 @@ impl<'g> RootPaths<'g> {
         let end_of = |start: &PathStart<'_>| PathNodes {
             links: &self.links,
             next_node: NodeId::new(gates[start.node.index()] as usize),
-            given_nodes: 0,
-            remaining_nodes: lefts[start.node.index()] as usize,
+            given_node_count: 0,
+            remaining_node_count: lefts[start.node.index()] as usize,
         };
         self.starts.iter().map(end_of).collect()
     }
@@ -111,7 +111,12 @@ impl<'g> RootPaths<'g> {
 impl<'p> RootPath<'p> {
     /// From the rooted object to the object asked for, both included.
     pub fn nodes(&self) -> PathNodes<'p> {
-        PathNodes { links: self.links, next_node: self.start, given_nodes: 0, remaining_nodes: self.length + 1 }
+        PathNodes {
+            links: self.links,
+            next_node: self.start,
+            given_node_count: 0,
+            remaining_node_count: self.length + 1,
+        }
     }
 
     /// The object that the root holds.
@@ -125,30 +130,30 @@ impl<'p> RootPath<'p> {
 pub struct PathNodes<'p> {
     links: &'p PathLinks,
     next_node: NodeId,
-    given_nodes: usize,
-    remaining_nodes: usize,
+    given_node_count: usize,
+    remaining_node_count: usize,
 }
 
 impl Iterator for PathNodes<'_> {
     type Item = NodeId;
 
     fn next(&mut self) -> Option<NodeId> {
-        self.remaining_nodes = self.remaining_nodes.checked_sub(1)?;
+        self.remaining_node_count = self.remaining_node_count.checked_sub(1)?;
         let node = match self.links {
-            PathLinks::SinglePath(nodes) => *nodes.get(self.given_nodes)?,
+            PathLinks::SinglePath(nodes) => *nodes.get(self.given_node_count)?,
             PathLinks::NextByNode(next, _) => {
-                if self.given_nodes > 0 {
+                if self.given_node_count > 0 {
                     self.next_node = NodeId::new(next[self.next_node.index()] as usize);
                 }
                 self.next_node
             }
         };
-        self.given_nodes += 1;
+        self.given_node_count += 1;
         Some(node)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.remaining_nodes, Some(self.remaining_nodes))
+        (self.remaining_node_count, Some(self.remaining_node_count))
     }
 }
 
@@ -198,14 +203,15 @@ pub fn find_root_paths<'g>(
     }
     let roots = display_roots(graph, &starts, wanted);
     let starts = starts.iter().zip(roots);
-    let starts =
-        starts.filter_map(|(&(node, length), root)| root.map(|root| PathStart { root, node, length })).collect();
+    let starts = starts
+        .filter_map(|(&(node, length), root)| root.map(|root| PathStart { root, node, reference_count: length }))
+        .collect();
     RootPaths { starts, links: PathLinks::NextByNode(next_hop, queue) }
 }
 
 /// The shortest path to an object from whatever a strong root holds, both included; searched from the roots, which is less
 /// work for what is near them. O(objects + references) at worst; 4 bytes for each object that is seen.
-pub fn path_from_roots(graph: &HeapGraph, target: NodeId) -> Option<Vec<NodeId>> {
+pub fn shortest_path_from_roots(graph: &HeapGraph, target: NodeId) -> Option<Vec<NodeId>> {
     const ROOTED: u32 = u32::MAX;
     // By object the one before, counted from 1: memory that stays zero is never touched.
     let mut before = vec![0u32; graph.node_count()];
@@ -252,9 +258,9 @@ fn display_roots<'g>(
 #[derive(Debug)]
 pub struct RootsByNode<'g> {
     roots: &'g [Root],
-    places: Vec<u32>,
+    root_indices_by_node: Vec<u32>,
     /// The strong record to show for each object that has one, by object.
-    strong: Vec<u32>,
+    strong_display_indices: Vec<u32>,
 }
 
 impl<'g> RootsByNode<'g> {
@@ -275,21 +281,22 @@ impl<'g> RootsByNode<'g> {
                 _ => strong.push(place),
             }
         }
-        RootsByNode { roots, places, strong }
+        RootsByNode { roots, root_indices_by_node: places, strong_display_indices: strong }
     }
 
     /// The records of an object, in the order of the dump. O(log records), then O(1) each.
     pub fn of(&self, node: NodeId) -> impl Iterator<Item = &'g Root> + Clone + use<'g, '_> {
         let roots = self.roots;
-        let start = self.places.partition_point(|&place| roots[place as usize].node < node);
-        let places = self.places[start..].iter().map(move |&place| &roots[place as usize]);
+        let start = self.root_indices_by_node.partition_point(|&place| roots[place as usize].node < node);
+        let places = self.root_indices_by_node[start..].iter().map(move |&place| &roots[place as usize]);
         places.take_while(move |root| root.node == node)
     }
 
     /// The strong record to show for an object. O(log records).
     pub fn strong_display_root(&self, node: NodeId) -> Option<&'g Root> {
-        let found = self.strong.binary_search_by_key(&node, |&place| self.roots[place as usize].node).ok()?;
-        Some(&self.roots[self.strong[found] as usize])
+        let found =
+            self.strong_display_indices.binary_search_by_key(&node, |&place| self.roots[place as usize].node).ok()?;
+        Some(&self.roots[self.strong_display_indices[found] as usize])
     }
 
     /// The record to show for an object: strong before weak, then by kind, then the first. O(log records), then O(1) for each
@@ -303,5 +310,5 @@ impl<'g> RootsByNode<'g> {
 /// is a thread before its locals: a thread that runs is its own `this`), then those that name a variable, method or class.
 pub(super) fn display_rank(root: &Root) -> (bool, bool, RootKind, bool) {
     let is_telling = matches!(root.kind, RootKind::Static | RootKind::Thread);
-    (root.is_weak(), !is_telling, root.kind, root.container.is_none() && root.name.is_none())
+    (root.is_weak(), !is_telling, root.kind, root.declaring_class.is_none() && root.name.is_none())
 }

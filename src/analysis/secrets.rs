@@ -7,7 +7,7 @@ use crate::regex::bounded_regex;
 use super::collections::RuleLineError;
 
 /// The rules that are known without being told.
-const KNOWN_RULES: &str = include_str!("secrets.txt");
+const BUILT_IN_RULES_TEXT: &str = include_str!("secrets.txt");
 /// Digits that a text has at least, to be looked through for numbers of cards.
 const MIN_CARD_DIGITS: usize = 13;
 /// Secrets of a rule in a text, at most.
@@ -21,11 +21,11 @@ pub struct SecretRules {
 
 #[derive(Debug, Clone)]
 struct SecretRule {
-    kind: String,
+    secret_kind: String,
     /// A text is looked through where it has one of them; `true` where case does not matter.
     trigger_words: Vec<(String, bool)>,
     pattern: Regex,
-    is_card_number: bool,
+    checks_card_number: bool,
 }
 
 /// A rule that is being read: its line, name, words, pattern, and whether it is of cards.
@@ -33,10 +33,10 @@ type RuleBeingRead = (usize, String, Vec<(String, bool)>, Option<Regex>, bool);
 
 impl SecretRules {
     /// Those of `secrets.txt`.
-    pub fn known() -> Self {
+    pub fn built_in() -> Self {
         let mut rules = SecretRules::default();
         // Held by a test.
-        let _ = rules.add(KNOWN_RULES);
+        let _ = rules.add_lines(BUILT_IN_RULES_TEXT);
         rules
     }
 
@@ -44,7 +44,7 @@ impl SecretRules {
     ///
     /// # Errors
     /// At the first line that makes no sense.
-    pub fn add(&mut self, text: &str) -> Result<(), RuleLineError> {
+    pub fn add_lines(&mut self, text: &str) -> Result<(), RuleLineError> {
         let mut open: Option<RuleBeingRead> = None;
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim_end()));
         for (at, line) in lines.chain([(text.lines().count() + 1, "end")]) {
@@ -56,7 +56,12 @@ impl SecretRules {
                 if let Some((begun, kind, words, pattern, is_card_number)) = open.take() {
                     let no_pattern = || RuleLineError { line: begun, why: format!("{kind} has no pattern") };
                     let pattern = pattern.ok_or_else(no_pattern)?;
-                    self.rules.push(SecretRule { kind, trigger_words: words, pattern, is_card_number });
+                    self.rules.push(SecretRule {
+                        secret_kind: kind,
+                        trigger_words: words,
+                        pattern,
+                        checks_card_number: is_card_number,
+                    });
                 }
                 open = Some((at, line.to_string(), Vec::new(), None, false));
                 continue;
@@ -80,7 +85,7 @@ impl SecretRules {
     }
 
     /// The secrets in a text, each by the name of its rule; what several rules match belongs to the first.
-    pub fn find<'t>(&self, text: &'t str) -> Vec<(&str, &'t str)> {
+    pub fn find_in_text<'t>(&self, text: &'t str) -> Vec<(&str, &'t str)> {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         let lower = std::cell::OnceCell::new();
         let contains = |word: &str, ignores_case: bool| match ignores_case {
@@ -91,7 +96,7 @@ impl SecretRules {
         for rule in &self.rules {
             let has_word =
                 rule.trigger_words.is_empty() || rule.trigger_words.iter().any(|(word, any)| contains(word, *any));
-            if !has_word || (rule.is_card_number && digits < MIN_CARD_DIGITS) {
+            if !has_word || (rule.checks_card_number && digits < MIN_CARD_DIGITS) {
                 continue;
             }
             for captures in rule.pattern.captures_iter(text).take(MAX_SECRETS_PER_RULE) {
@@ -99,8 +104,8 @@ impl SecretRules {
                 let is_known = |(_, other): &(&str, regex_lite::Match<'t>)| {
                     secret.start() < other.end() && other.start() < secret.end()
                 };
-                if (!rule.is_card_number || is_card_number(secret.as_str())) && !found.iter().any(is_known) {
-                    found.push((&rule.kind, secret));
+                if (!rule.checks_card_number || is_card_number(secret.as_str())) && !found.iter().any(is_known) {
+                    found.push((&rule.secret_kind, secret));
                 }
             }
         }
@@ -124,7 +129,7 @@ fn is_card_number(text: &str) -> bool {
 }
 
 /// Bits of information a character, by how often each occurs.
-pub fn entropy(text: &str) -> f64 {
+pub fn entropy_per_character(text: &str) -> f64 {
     let mut counts = std::collections::BTreeMap::<char, u32>::new();
     text.chars().for_each(|c| *counts.entry(c).or_default() += 1);
     let count = text.chars().count() as f64;
@@ -180,11 +185,11 @@ mod tests {
             ("card-number", join(&["paid with 4111 1111", " 1111 1111."])),
             ("card-number", join(&["3782", "82246310005"])),
         ];
-        let rules = SecretRules::known();
+        let rules = SecretRules::built_in();
         for (kind, text) in &found {
-            assert_eq!(rules.find(text).iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [*kind], "{text}");
+            assert_eq!(rules.find_in_text(text).iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [*kind], "{text}");
         }
-        for (rule, _) in rules.rules.iter().map(|rule| (&rule.kind, ())) {
+        for (rule, _) in rules.rules.iter().map(|rule| (&rule.secret_kind, ())) {
             assert!(found.iter().any(|(kind, _)| kind == rule), "a text of {rule}");
         }
         for text in [
@@ -200,19 +205,19 @@ mod tests {
             "eyJ.eyJ.",
             "java.util.concurrent.ConcurrentHashMap",
         ] {
-            assert_eq!(rules.find(text), [], "{text}");
+            assert_eq!(rules.find_in_text(text), [], "{text}");
         }
     }
 
     #[test]
     fn rules_of_a_file_are_added_and_bad_ones_named() {
         let mut rules = SecretRules::default();
-        rules.add("acme-key\n  word ACME\n  pattern ACME-([0-9]+)\n  source none\n").expect("a rule");
-        assert_eq!(rules.find("the ACME-4711, ACME-12"), [("acme-key", "4711"), ("acme-key", "12")]);
+        rules.add_lines("acme-key\n  word ACME\n  pattern ACME-([0-9]+)\n  source none\n").expect("a rule");
+        assert_eq!(rules.find_in_text("the ACME-4711, ACME-12"), [("acme-key", "4711"), ("acme-key", "12")]);
         for (text, line) in [("  word x", 1), ("a\n  pattern (", 2), ("a\n  word x\n", 1), ("a\n  what x", 2)] {
-            assert_eq!(SecretRules::default().add(text).map_err(|bad| bad.line), Err(line), "{text}");
+            assert_eq!(SecretRules::default().add_lines(text).map_err(|bad| bad.line), Err(line), "{text}");
         }
-        assert!(SecretRules::default().add(KNOWN_RULES).is_ok());
+        assert!(SecretRules::default().add_lines(BUILT_IN_RULES_TEXT).is_ok());
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl ShortestParents {
 
     /// The parents back; `None` when the column is not that of this graph. O(1).
     pub fn from_stored(graph: &HeapGraph, source: &dyn ColumnSource) -> Option<Self> {
-        let parents: Column<u32> = Column::stored(source, "shortest_parents", u64::MAX)?;
+        let parents: Column<u32> = Column::from_stored(source, "shortest_parents", u64::MAX)?;
         (parents.len() == graph.node_count()).then_some(ShortestParents { parents })
     }
 }

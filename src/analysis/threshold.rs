@@ -19,9 +19,9 @@ impl Percent {
     /// 0.1 %.
     pub const PER_MILLE: Percent = Percent { trillionths_of_percent: UNITS_PER_PERCENT as u64 / 10 };
 
-    /// From a number as it was typed; `None` unless it is 0 to `MAX`.
+    /// From a number as it was typed; `None` unless it is 0 to `MAX_PERCENT`.
     pub fn new(percent: f64) -> Option<Self> {
-        if !(0.0..=Self::MAX).contains(&percent) {
+        if !(0.0..=Self::MAX_PERCENT).contains(&percent) {
             return None;
         }
         // The shortest decimal that gives this number is what was typed. It has no exponent.
@@ -32,23 +32,23 @@ impl Percent {
         Some(Percent { trillionths_of_percent: units })
     }
 
-    /// The most that can be said.
-    pub const MAX: f64 = 1e6;
+    /// The most percent that can be said.
+    pub const MAX_PERCENT: f64 = 1e6;
 
     /// 10 %.
     pub const TEN_PERCENT: Percent = Percent { trillionths_of_percent: 10 * UNITS_PER_PERCENT as u64 };
 
     /// The least whole number that is at least this share: a row of so much stays.
-    pub fn at_least(self, whole: u64) -> u64 {
+    pub fn share_rounded_up(self, whole: u64) -> u64 {
         u64::try_from(self.product(whole).div_ceil(100 * UNITS_PER_PERCENT)).unwrap_or(u64::MAX)
     }
 
     /// The greatest whole number that is no more than this share: what is more goes over it.
-    pub fn at_most(self, whole: u64) -> u64 {
+    pub fn share_rounded_down(self, whole: u64) -> u64 {
         u64::try_from(self.product(whole) / (100 * UNITS_PER_PERCENT)).unwrap_or(u64::MAX)
     }
 
-    /// At most 2^124.
+    /// The share, in trillionths of a percent, times a whole: at most 2^124.
     fn product(self, whole: u64) -> u128 {
         u128::from(self.trillionths_of_percent) * u128::from(whole)
     }
@@ -65,10 +65,10 @@ pub enum Threshold {
 
 impl Threshold {
     /// The fewest bytes that reach it.
-    pub fn at_least(self, whole: u64) -> u64 {
+    pub fn min_bytes_of(self, whole: u64) -> u64 {
         match self {
             Threshold::Bytes(bytes) => bytes,
-            Threshold::Share(percent) => percent.at_least(whole),
+            Threshold::Share(percent) => percent.share_rounded_up(whole),
         }
     }
 
@@ -78,10 +78,10 @@ impl Threshold {
     }
 
     /// The most bytes that do not go over it.
-    pub fn at_most(self, whole: u64) -> u64 {
+    pub fn max_bytes_of(self, whole: u64) -> u64 {
         match self {
             Threshold::Bytes(bytes) => bytes,
-            Threshold::Share(percent) => percent.at_most(whole),
+            Threshold::Share(percent) => percent.share_rounded_down(whole),
         }
     }
 }
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn shares_are_those_that_were_typed() {
-        let at_least = |percent: f64, whole: u64| Percent::new(percent).unwrap().at_least(whole);
+        let at_least = |percent: f64, whole: u64| Percent::new(percent).unwrap().share_rounded_up(whole);
         assert_eq!((at_least(7.0, 100), at_least(7.1, 100), at_least(0.55, 2000)), (7, 8, 11));
         assert_eq!((at_least(0.0, u64::MAX), at_least(100.0, u64::MAX)), (0, u64::MAX));
         assert_eq!((at_least(1e6, u64::MAX), at_least(1e-300, u64::MAX)), (u64::MAX, 0));
         assert_eq!((at_least(0.8, 1000), at_least(12.5, 8), at_least(-0.0, 8)), (8, 1, 0));
-        let at_most = |percent: f64, whole: u64| Percent::new(percent).unwrap().at_most(whole);
+        let at_most = |percent: f64, whole: u64| Percent::new(percent).unwrap().share_rounded_down(whole);
         assert_eq!((at_most(10.0, 105), at_most(10.0, 110), at_most(7.0, 100)), (10, 11, 7));
         for wrong in [f64::NAN, f64::INFINITY, -1.0, 1e7] {
             assert_eq!(Percent::new(wrong), None);
@@ -168,8 +168,8 @@ mod tests {
         for percent in 0..=200u64 {
             for whole in 0..300 {
                 let share = Percent::new(percent as f64).unwrap();
-                assert_eq!(share.at_least(whole), (whole * percent).div_ceil(100));
-                assert_eq!(share.at_most(whole), whole * percent / 100);
+                assert_eq!(share.share_rounded_up(whole), (whole * percent).div_ceil(100));
+                assert_eq!(share.share_rounded_down(whole), whole * percent / 100);
             }
         }
     }

@@ -56,7 +56,7 @@ impl TypePattern {
 
     /// A pattern that of all types of a dump matches those of this name: the name itself where it is part of no other, else
     /// `=` and the name. O(types).
-    pub fn of_name(name: &str, graph: &HeapGraph) -> Self {
+    pub fn for_exact_name(name: &str, graph: &HeapGraph) -> Self {
         let is_only = |pattern: &TypePattern| {
             let mut names = graph.types().ids().map(|type_id| graph.type_name(type_id));
             names.all(|other| pattern.matches(other) == (other == name))
@@ -104,7 +104,7 @@ impl TypePattern {
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn split_limit(text: &str) -> Result<(Option<Self>, &str), String> {
+    pub fn split_pattern_and_rest(text: &str) -> Result<(Option<Self>, &str), String> {
         match text.rsplit_once('=') {
             Some(("", _)) => Err("a pattern is expected before =".to_string()),
             Some((pattern, rest)) => Ok((Some(Self::parse(pattern)?), rest)),
@@ -113,7 +113,7 @@ impl TypePattern {
     }
 
     /// The types whose names match any of the patterns. O(types x patterns).
-    pub fn select_any(patterns: &[TypePattern], graph: &HeapGraph) -> TypeSet {
+    pub fn types_matching_any(patterns: &[TypePattern], graph: &HeapGraph) -> TypeSet {
         TypeSet::of(graph, |type_id| patterns.iter().any(|pattern| pattern.matches(graph.type_name(type_id))))
     }
 }
@@ -141,7 +141,7 @@ impl TypeChoice {
     }
 
     /// The types whose names match. O(types x patterns).
-    pub fn select(&self, graph: &HeapGraph) -> TypeSet {
+    pub fn matching_types(&self, graph: &HeapGraph) -> TypeSet {
         TypeSet::of(graph, |type_id| self.matches(graph.type_name(type_id)))
     }
 
@@ -205,16 +205,16 @@ pub fn nearest_word<'w>(typed: &str, known: &[&'w str]) -> Option<&'w str> {
     let lower = typed.to_lowercase();
     let is_form = |word: &&&str| lower.len() > 2 && (lower.starts_with(**word) || word.starts_with(&lower));
     let most = (typed.chars().count() / 3).clamp(1, 3);
-    nearest_within(typed, known.iter().copied(), most).or_else(|| known.iter().find(is_form).copied())
+    nearest_within_edits(typed, known.iter().copied(), most).or_else(|| known.iter().find(is_form).copied())
 }
 
 /// The name that was probably meant: one of another case, or a typing error away; of a dotted one also what stands behind a dot or
 /// a dollar sign. The first of those that are as near. O(names).
 pub fn nearest_name<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    nearest_within(typed, names, (typed.chars().count() / 3).min(3))
+    nearest_within_edits(typed, names, (typed.chars().count() / 3).min(3))
 }
 
-fn nearest_within<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
+fn nearest_within_edits<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
     let typed = Some(typed.to_lowercase()).filter(|typed| !typed.is_empty())?;
     let of_name = |name: &'n str| {
         let lower = name.to_lowercase();

@@ -15,11 +15,11 @@ pub struct TypeTreeNode {
     /// The type of its objects.
     pub type_id: TypeId,
     /// The place above; `None` at the top.
-    pub above: Option<usize>,
+    pub parent: Option<usize>,
     /// Places from the top, 0 for those at the top.
     pub depth: usize,
     /// The first of its objects that was found.
-    pub first: DominatorNode,
+    pub first_object: DominatorNode,
     /// Objects at this place.
     pub objects: u64,
     /// Their shallow bytes.
@@ -42,7 +42,7 @@ pub struct TypeTree {
 /// chains that folded into that place and the one above it are above them.
 struct PendingObject {
     number: DominatorNode,
-    above: Option<usize>,
+    place_above: Option<usize>,
     chain_lengths: [u32; 2],
 }
 
@@ -64,9 +64,9 @@ impl TypeTree {
         let mut pending: Vec<PendingObject> = starts
             .into_iter()
             .filter(has_chosen_below)
-            .map(|number| PendingObject { number, above: None, chain_lengths: [0; 2] })
+            .map(|number| PendingObject { number, place_above: None, chain_lengths: [0; 2] })
             .collect();
-        while let Some(PendingObject { number, above, chain_lengths }) = pending.pop() {
+        while let Some(PendingObject { number, place_above: above, chain_lengths }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
             let folded = tree.ancestor_to_fold_into(above, type_id, max_depth);
@@ -76,8 +76,9 @@ impl TypeTree {
                 Some(_) => [chain_lengths[1] + 1, chain_lengths[0]],
                 None => [1, chain_lengths[0]],
             };
-            let place = folded
-                .unwrap_or_else(|| *known.entry((above, type_id)).or_insert_with(|| tree.push(type_id, above, number)));
+            let place = folded.unwrap_or_else(|| {
+                *known.entry((above, type_id)).or_insert_with(|| tree.push_place(type_id, above, number))
+            });
             tree.places[place].chain_objects = tree.places[place].chain_objects.max(chain_lengths[0].into());
             if chosen.is_none_or(|chosen| chosen.contains(node)) {
                 tree.places[place].objects += 1;
@@ -86,7 +87,7 @@ impl TypeTree {
             }
             pending.extend(children.of(number).filter(has_chosen_below).map(|number| PendingObject {
                 number,
-                above: Some(place),
+                place_above: Some(place),
                 chain_lengths,
             }));
         }
@@ -102,10 +103,10 @@ impl TypeTree {
         let mut known: FxHashMap<(u32, TypeId), u32> = FxHashMap::default();
         let mut last = ((NONE, TypeId::new(0)), NONE);
         let mut place_of = vec![NONE; dominators.reached_count() + 1];
-        for number in dominators.all() {
+        for number in dominators.all_reached() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
-            let above = place_of[dominators.immediate_of(number).index()];
+            let above = place_of[dominators.immediate_dominator_of(number).index()];
             let key = (above, type_id);
             // Objects with one dominator and one type often follow one another.
             if last.0 != key || last.1 == NONE {
@@ -116,7 +117,7 @@ impl TypeTree {
                         if let Some(folded) = tree.ancestor_to_fold_into(above, type_id, max_depth) {
                             return folded as u32;
                         }
-                        tree.push(type_id, above, number) as u32
+                        tree.push_place(type_id, above, number) as u32
                     }),
                 );
             }
@@ -130,14 +131,14 @@ impl TypeTree {
     }
 
     /// Adds a place without objects.
-    fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DominatorNode) -> usize {
+    fn push_place(&mut self, type_id: TypeId, above: Option<usize>, first: DominatorNode) -> usize {
         let depth = above.map_or(0, |above| self.places[above].depth + 1);
         let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
         self.places.push(TypeTreeNode {
             type_id,
-            above,
+            parent: above,
             depth,
-            first,
+            first_object: first,
             objects,
             shallow_bytes,
             retained_bytes,
@@ -151,7 +152,7 @@ impl TypeTree {
         for place in (0..self.places.len()).rev() {
             let own = &mut self.places[place];
             own.retained_bytes = own.retained_bytes.saturating_add(own.shallow_bytes);
-            let (above, bytes) = (own.above, own.retained_bytes);
+            let (above, bytes) = (own.parent, own.retained_bytes);
             if let Some(above) = above {
                 let above = &mut self.places[above];
                 above.retained_bytes = above.retained_bytes.saturating_add(bytes);
@@ -166,18 +167,18 @@ impl TypeTree {
         if self.places[parent].type_id == type_id || self.places[parent].depth >= max_depth {
             return Some(parent);
         }
-        let grandparent = self.places[parent].above?;
+        let grandparent = self.places[parent].parent?;
         let alternates = |top: usize| self.places[top].type_id == self.places[parent].type_id;
         let is_repeat =
-            self.places[grandparent].type_id == type_id && self.places[grandparent].above.is_some_and(alternates);
+            self.places[grandparent].type_id == type_id && self.places[grandparent].parent.is_some_and(alternates);
         is_repeat.then_some(grandparent)
     }
 
     /// Types from the top down to a place. O(depth).
-    pub fn path(&self, place: usize) -> Vec<TypeId> {
+    pub fn type_path(&self, place: usize) -> Vec<TypeId> {
         let mut path = vec![self.places[place].type_id];
         let mut at = place;
-        while let Some(above) = self.places[at].above {
+        while let Some(above) = self.places[at].parent {
             path.push(self.places[above].type_id);
             at = above;
         }
@@ -198,10 +199,10 @@ impl<'s> ChosenObjects<'s> {
     /// Finds the ways down. O(objects), a byte for each.
     pub fn new(dominators: &Dominators, objects: &'s NodeSet) -> Self {
         let mut leads_to_chosen = vec![false; dominators.reached_count() + 1];
-        for number in dominators.all().rev() {
+        for number in dominators.all_reached().rev() {
             if leads_to_chosen[number.index()] || objects.contains(dominators.node_at(number)) {
                 leads_to_chosen[number.index()] = true;
-                leads_to_chosen[dominators.immediate_of(number).index()] = true;
+                leads_to_chosen[dominators.immediate_dominator_of(number).index()] = true;
             }
         }
         ChosenObjects { objects, leads_to_chosen }
@@ -233,7 +234,7 @@ mod tests {
                 let rows = |tree: &TypeTree| {
                     let figures = |place: &TypeTreeNode| (place.objects, place.shallow_bytes, place.retained_bytes);
                     let rows = tree.places.iter().enumerate();
-                    let mut rows: Vec<_> = rows.map(|(at, place)| (tree.path(at), figures(place))).collect();
+                    let mut rows: Vec<_> = rows.map(|(at, place)| (tree.type_path(at), figures(place))).collect();
                     rows.sort();
                     rows
                 };

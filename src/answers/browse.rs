@@ -10,7 +10,7 @@ use crate::analysis::retained::RetainedSizes;
 use crate::analysis::root_paths::{RootPaths, RootsByNode};
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::figure::{DOMINATED, SHALLOW};
+use crate::answers::figure::{DOMINATED_OBJECTS, SHALLOW};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::{dominators_above, sort_first};
 use crate::answers::values::ValueReader;
@@ -25,7 +25,7 @@ pub struct ObjectSizes {
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
     /// Bytes and objects that would be freed with it; `None` when no strong root reaches it, or nothing is known of it.
-    pub retained: Option<(u64, u64)>,
+    pub retained_bytes_and_objects: Option<(u64, u64)>,
 }
 
 /// Objects of one type that are directly below one place of the dominator tree.
@@ -36,13 +36,13 @@ pub struct MergedObjects {
     /// The object, if there is only one.
     pub only_object: Option<NodeId>,
     /// Number of them.
-    pub members: u64,
+    pub member_count: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
     /// Bytes that would be freed with them.
     pub retained_bytes: u64,
     /// Objects that would be freed with them, themselves included.
-    pub objects: u64,
+    pub dominated_objects: u64,
 }
 
 /// A dump of objects with its dominator tree, to be looked at row by row.
@@ -50,7 +50,7 @@ pub struct MergedObjects {
 pub struct HeapBrowser<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
-    tree: Option<(&'d Dominators, &'d RetainedSizes)>,
+    dominator_tree: Option<(&'d Dominators, &'d RetainedSizes)>,
     values: Option<ValueReader<'d>>,
 }
 
@@ -61,16 +61,16 @@ impl<'d> HeapBrowser<'d> {
     /// If the dump holds no objects, or there is not the memory.
     pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        Ok(HeapBrowser { dump, graph, tree: dump.dominators_if_known()?, values: ValueReader::of(dump) })
+        Ok(HeapBrowser { dump, graph, dominator_tree: dump.dominators_unless_cut()?, values: ValueReader::of(dump) })
     }
 
-    fn tree(&self) -> Result<(&'d Dominators, &'d RetainedSizes), AnswerError> {
-        self.tree.ok_or(AnswerError::NoReferences)
+    fn require_dominator_tree(&self) -> Result<(&'d Dominators, &'d RetainedSizes), AnswerError> {
+        self.dominator_tree.ok_or(AnswerError::NoReferences)
     }
 
     /// Bytes that strong roots reach. O(1).
     pub fn reachable_bytes(&self) -> u64 {
-        self.tree.map_or(0, |(_, retained)| retained.bytes_at(DominatorNode::ROOT))
+        self.dominator_tree.map_or(0, |(_, retained)| retained.bytes_at(DominatorNode::ROOT))
     }
 
     /// Objects that an object directly dominates, or that nothing single dominates. O(objects); with an index O(rows).
@@ -78,7 +78,7 @@ impl<'d> HeapBrowser<'d> {
     /// # Errors
     /// If the dump has no references, or no strong root reaches the object.
     pub fn dominated_by(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
-        let (dominators, _) = self.tree()?;
+        let (dominators, _) = self.require_dominator_tree()?;
         let from = match object {
             None => DominatorNode::ROOT,
             Some(node) => {
@@ -99,14 +99,14 @@ impl<'d> HeapBrowser<'d> {
                 merged.push(MergedObjects { type_name, only_object: only, ..MergedObjects::default() });
                 merged.len() - 1
             });
-            let ObjectSizes { shallow_bytes, retained } = self.sizes(node);
+            let ObjectSizes { shallow_bytes, retained_bytes_and_objects: retained } = self.sizes(node);
             let (retained_bytes, objects) = retained.unwrap_or_default();
             let row = &mut merged[place];
-            row.members += 1;
-            row.only_object = row.only_object.filter(|_| row.members == 1);
+            row.member_count += 1;
+            row.only_object = row.only_object.filter(|_| row.member_count == 1);
             row.shallow_bytes = row.shallow_bytes.saturating_add(shallow_bytes);
             row.retained_bytes = row.retained_bytes.saturating_add(retained_bytes);
-            row.objects += objects;
+            row.dominated_objects += objects;
         }
         sort::rows_by(&mut merged, &|a, b| {
             b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.type_name.cmp(&b.type_name))
@@ -134,10 +134,10 @@ impl<'d> HeapBrowser<'d> {
         reverse: bool,
         first: usize,
     ) -> Vec<u32> {
-        let retained = |node| self.sizes(node).retained;
+        let retained = |node| self.sizes(node).retained_bytes_and_objects;
         let figure: &dyn Fn(NodeId) -> u64 = match order {
             SHALLOW => &|node| self.graph.shallow_bytes(node),
-            DOMINATED => &|node| retained(node).map_or(0, |(_, objects)| objects),
+            DOMINATED_OBJECTS => &|node| retained(node).map_or(0, |(_, objects)| objects),
             _ => &|node| retained(node).map_or(0, |(bytes, _)| bytes.saturating_add(1)),
         };
         sort_places_by_figure(objects, &mut places, figure, reverse, first);
@@ -146,11 +146,11 @@ impl<'d> HeapBrowser<'d> {
 
     /// The sizes of an object. O(1), for the first reached one O(objects).
     pub fn sizes(&self, node: NodeId) -> ObjectSizes {
-        let retained = self.tree.and_then(|(dominators, retained)| {
+        let retained = self.dominator_tree.and_then(|(dominators, retained)| {
             let number = dominators.number_of(node)?;
             Some((retained.bytes_at(number), u64::from(retained.objects_at(number))))
         });
-        ObjectSizes { shallow_bytes: self.graph.shallow_bytes(node), retained }
+        ObjectSizes { shallow_bytes: self.graph.shallow_bytes(node), retained_bytes_and_objects: retained }
     }
 
     /// The row of an object, without what it says. O(log objects).
@@ -160,7 +160,7 @@ impl<'d> HeapBrowser<'d> {
 
     /// Places of the objects whose types match. O(types + objects).
     pub fn places_of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
-        let types = TypePattern::select_any(std::slice::from_ref(pattern), self.graph);
+        let types = TypePattern::types_matching_any(std::slice::from_ref(pattern), self.graph);
         let matching = objects.iter().zip(0u32..).filter(|(node, _)| types.contains(self.graph.type_of(**node)));
         matching.map(|(_, place)| place).collect()
     }
@@ -168,7 +168,7 @@ impl<'d> HeapBrowser<'d> {
     /// Values of objects in words, where the dump has them. Reads the dump.
     pub fn value_texts(&self, objects: &[NodeId]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
-        values.words(objects)
+        values.values_in_words(objects)
     }
 
     /// Returns true if objects say something of themselves.
@@ -210,7 +210,8 @@ impl<'d> HeapBrowser<'d> {
 
     /// The objects above one in the dominator tree: every path to it leads through these. O(its depth).
     pub fn dominators_of(&self, node: NodeId) -> HashSet<NodeId> {
-        let Some((dominators, number)) = self.tree.and_then(|(tree, _)| Some((tree, tree.number_of(node)?))) else {
+        let Some((dominators, number)) = self.dominator_tree.and_then(|(tree, _)| Some((tree, tree.number_of(node)?)))
+        else {
             return HashSet::new();
         };
         dominators_above(dominators, number).map(|above| dominators.node_at(above)).collect()
@@ -218,7 +219,7 @@ impl<'d> HeapBrowser<'d> {
 
     /// A pattern that matches this type and no other. O(types).
     pub fn pattern_of(&self, type_name: &str) -> TypePattern {
-        TypePattern::of_name(type_name, self.graph)
+        TypePattern::for_exact_name(type_name, self.graph)
     }
 }
 /// Puts places in a list of objects in order, the first `first` of them at least: those with the largest figure first, of
@@ -279,7 +280,7 @@ pub fn dominator_tree_view<'d>(
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+    dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
     let top_objects = scope.top_level(dominators);
     let (children, values, names) = (dominators.children(), ValueReader::of(dump), ReferenceNames::of(dump));
     Ok(DominatorTreeView { graph, dominators, retained, children, top_objects, values, names })
@@ -347,8 +348,8 @@ impl DominatorTreeView<'_> {
     pub fn value_texts(&self, objects: &[DominatorNode]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         let nodes: Vec<NodeId> = objects.iter().map(|&object| self.node(object)).collect();
-        let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
-        let said = values.words(&nodes).into_iter().zip(nodes);
+        let is_class = |node: NodeId| self.graph.types().type_of_class_object(node).is_some();
+        let said = values.values_in_words(&nodes).into_iter().zip(nodes);
         said.map(|(said, node)| said.filter(|_| !is_class(node))).collect()
     }
 
@@ -359,7 +360,7 @@ impl DominatorTreeView<'_> {
         let Some(names) = &self.names else { return found };
         let mut by_holder: HashMap<DominatorNode, Vec<usize>> = HashMap::new();
         for (at, &object) in objects.iter().enumerate() {
-            by_holder.entry(self.dominators.immediate_of(object)).or_default().push(at);
+            by_holder.entry(self.dominators.immediate_dominator_of(object)).or_default().push(at);
         }
         by_holder.remove(&DominatorNode::ROOT);
         for (holder, held) in by_holder {
@@ -371,20 +372,20 @@ impl DominatorTreeView<'_> {
     }
 
     /// The object of an id; `None` when there is none or no strong root reaches it. O(log objects).
-    pub fn find(&self, id: &str) -> Option<DominatorNode> {
+    pub fn find_object(&self, id: &str) -> Option<DominatorNode> {
         let node = id.parse::<ObjectId>().ok()?.find(self.graph, &ScopeOptions::default()).ok()?;
         self.dominators.number_of(node)
     }
 
     /// Returns true if the one object is above the other in the dominator tree. O(depth of the other).
     pub fn is_above(&self, one: &str, other: &str) -> bool {
-        let (Some(one), Some(other)) = (self.find(one), self.find(other)) else { return false };
+        let (Some(one), Some(other)) = (self.find_object(one), self.find_object(other)) else { return false };
         dominators_above(self.dominators, other).any(|above| above == one)
     }
 
     /// The type of the object at the top of the dominator tree above an object. O(depth of the object).
-    pub fn type_at_top(&self, id: &str) -> Option<&str> {
-        let object = self.find(id)?;
+    pub fn type_of_topmost_dominator(&self, id: &str) -> Option<&str> {
+        let object = self.find_object(id)?;
         let top = dominators_above(self.dominators, object).last().unwrap_or(object);
         Some(self.graph.type_name(self.graph.type_of(self.node(top))))
     }
@@ -423,7 +424,7 @@ pub struct FoundRootPath<'r> {
     roots: &'r RootsByNode<'r>,
     paths: RootPaths<'r>,
     names: Option<ReferenceNames<'r>>,
-    dominators: HashSet<NodeId>,
+    dominators_of_target: HashSet<NodeId>,
     target: NodeId,
 }
 
@@ -437,7 +438,14 @@ impl RootPathFinder<'_> {
         let target = dominator_tree_view.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;
         let dominators = dominator_tree_view.dominators_of(object);
-        Some(FoundRootPath { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
+        Some(FoundRootPath {
+            graph: self.graph,
+            roots: &self.roots,
+            paths,
+            names: self.names,
+            dominators_of_target: dominators,
+            target,
+        })
     }
 }
 
@@ -448,9 +456,9 @@ impl FoundRootPath<'_> {
     }
 
     /// By step of the path: do all paths to the object lead through it?
-    pub fn steps_on_all_paths(&self) -> Vec<bool> {
+    pub fn is_on_all_paths_by_step(&self) -> Vec<bool> {
         let nodes = self.paths.get(0).into_iter().flat_map(|path| path.nodes());
-        nodes.map(|node| node == self.target || self.dominators.contains(&node)).collect()
+        nodes.map(|node| node == self.target || self.dominators_of_target.contains(&node)).collect()
     }
 }
 

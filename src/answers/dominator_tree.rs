@@ -6,13 +6,13 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST, figures_of};
+use super::figure::{DOMINATED_OBJECTS, OBJECTS, RETAINED, SHALLOW, TOPMOST_OBJECTS, figures_of};
 use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, KeyedValue, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::{ReferenceNames, reference_places};
 use super::rows::{ROWS_READ_TOGETHER, is_false};
-use super::scope::order_by;
+use super::scope::order_entry_of;
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::values::ValueReader;
 use super::{
@@ -37,7 +37,7 @@ pub struct DominatorTreeOptions {
     /// Groups of all objects below the start in place of the tree. Default: none.
     pub group_by: Option<GroupBy>,
     /// Types of one name that the dump tells apart are groups of their own.
-    pub types_apart: bool,
+    pub splits_same_name_types: bool,
     /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by section and id, of groups by name.
     /// Default: retained bytes.
     pub order: Option<Figure>,
@@ -52,7 +52,7 @@ impl Default for DominatorTreeOptions {
             object: None,
             depth: 1,
             group_by: None,
-            types_apart: false,
+            splits_same_name_types: false,
             order: None,
             limits: Limits::default(),
         }
@@ -67,16 +67,16 @@ impl DominatorTreeOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("dominators");
         match (&self.object, self.group_by) {
-            (_, Some(by)) => line.option("--by", Some(by.name())),
-            _ if self.depth != 1 => line.option("--depth", Some(&self.depth.to_string())),
+            (_, Some(by)) => line.add_option("--by", Some(by.name())),
+            _ if self.depth != 1 => line.add_option("--depth", Some(&self.depth.to_string())),
             _ => &mut line,
         };
-        line.sort_option(self.order, RETAINED);
-        line.switch("--raw-types", self.types_apart);
+        line.add_sort_option(self.order, RETAINED);
+        line.add_switch("--raw-types", self.splits_same_name_types);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         if let Some(object) = &self.object {
-            line.word(object.to_string());
+            line.add_word(object.to_string());
         }
         line
     }
@@ -107,7 +107,7 @@ pub struct DominatorTree<'d> {
     pub order: Figure,
     /// The object asked for, if no strong root reaches it: then there are no rows.
     #[serde(skip)]
-    pub unreachable: Option<String>,
+    pub unreachable_object_id: Option<String>,
 }
 
 /// The rows of the answer.
@@ -143,6 +143,7 @@ pub struct DominatorNodes<'d> {
     retained: &'d RetainedSizes,
     reachable_bytes: u64,
     values: Option<ValueReader<'d>>,
+    /// By row: what its object says, of the first rows; read when it is first asked.
     value_texts: OnceCell<Vec<Option<String>>>,
 }
 
@@ -203,9 +204,9 @@ pub fn dominator_tree<'d>(
     let start = options.object.as_ref().map(|object| object.find(graph, &options.scope)).transpose()?;
     let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+    dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
     let from = start.map_or(Some(DominatorNode::ROOT), |node| dominators.number_of(node));
-    let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
+    let order = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     let part = DominatorTreeBuilder { graph, dominators, retained, options, order, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable_bytes_and_objects();
     let rows = match (from, options.group_by) {
@@ -226,7 +227,7 @@ pub fn dominator_tree<'d>(
         problems: problems_of(dump.diagnostics()),
         order: options.order.unwrap_or(RETAINED),
         has_requested_roots: graph.roots().iter().any(Root::is_requested),
-        unreachable: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
+        unreachable_object_id: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
     })
 }
 
@@ -234,13 +235,13 @@ pub fn dominator_tree<'d>(
 const ORDER_COLUMNS: [(Figure, (ObjectSortValue, Figure)); 3] = [
     (RETAINED, (|part, number| part.retained.bytes_at(number), RETAINED)),
     (SHALLOW, (|part, number| part.graph.shallow_bytes(part.dominators.node_at(number)), SHALLOW)),
-    (DOMINATED, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
+    (DOMINATED_OBJECTS, (|part, number| u64::from(part.retained.objects_at(number)), OBJECTS)),
 ];
 
 type ObjectSortValue = fn(&DominatorTreeBuilder<'_, '_>, DominatorNode) -> u64;
 
 /// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
-const GROUP_FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
+const GROUP_FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST_OBJECTS];
 
 /// The data that rows are computed from.
 struct DominatorTreeBuilder<'a, 'd> {
@@ -248,6 +249,7 @@ struct DominatorTreeBuilder<'a, 'd> {
     dominators: &'d Dominators,
     retained: &'d RetainedSizes,
     options: &'a DominatorTreeOptions,
+    /// The value that objects are ordered by, and the figure that groups are.
     order: (ObjectSortValue, Figure),
     scope: &'a Scope<'d>,
 }
@@ -268,42 +270,47 @@ impl DominatorTreeBuilder<'_, '_> {
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
             _ if from != DominatorNode::ROOT => vec![from],
-            (Some(children), Some(wanted)) => topmost_members(self.dominators, children, |node| wanted.is_chosen(node)),
+            (Some(children), Some(wanted)) => {
+                topmost_members(self.dominators, children, |node| wanted.is_chosen_in_any_section(node))
+            }
             _ => self.dominators.children_of(DominatorNode::ROOT),
         };
-        starts.retain(|&number| self.scope.range().contains(&self.dominators.node_at(number).index()));
+        starts.retain(|&number| self.scope.node_range().contains(&self.dominators.node_at(number).index()));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
         let levels = if from != DominatorNode::ROOT { depth.saturating_add(1) } else { depth };
-        let below = |&mut DominatorTreeNode { number, .. }: &mut DominatorTreeNode, depth: u32| {
+        let below = |&mut DominatorTreeNode { dominator_node: number, .. }: &mut DominatorTreeNode, depth: u32| {
             (depth + 1 < levels).then(|| {
                 let below = match &children {
                     Some(children) => children.of(number).collect(),
                     None => self.dominators.children_of(number),
                 };
-                self.level(below, Some(number))
+                self.shown_level(below, Some(number))
             })
         };
-        preorder(self.level(starts, None), below).collect()
+        preorder(self.shown_level(starts, None), below).collect()
     }
 
     /// The rows that are shown of those below an object, each with the place of the reference to it. O(rows, and the
     /// references of the object).
-    fn level(&self, numbers: Vec<DominatorNode>, above: Option<DominatorNode>) -> TreeLevel<DominatorTreeNode> {
+    fn shown_level(&self, numbers: Vec<DominatorNode>, above: Option<DominatorNode>) -> TreeLevel<DominatorTreeNode> {
         let node = |number: DominatorNode| self.dominators.node_at(number);
         let value = |number| (self.order.0)(self, number);
-        let level = TreeLevel::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
+        let level = TreeLevel::sorted_and_cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             value(b).cmp(&value(a)).then_with(|| node(a).cmp(&node(b)))
         });
         let nodes: Vec<NodeId> = level.rows.iter().map(|number| node(*number)).collect();
         let places = above.map(|above| reference_places(self.graph, node(above), &nodes));
         let places = places.into_iter().flatten().chain(std::iter::repeat(None));
-        let rows =
-            level.rows.into_iter().zip(places).map(|(number, reference)| DominatorTreeNode { number, reference });
+        let rows = level
+            .rows
+            .into_iter()
+            .zip(places)
+            .map(|(number, reference)| DominatorTreeNode { dominator_node: number, reference_place: reference });
         TreeLevel { rows: rows.collect(), hidden: level.hidden }
     }
 
     fn groups(&self, dump: &OpenDump, from: DominatorNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
-        let groups = Groups::new(self.scope, by, SameNameTypes::of_rows(self.options.types_apart))?;
+        let groups = Groups::new(self.scope, by, SameNameTypes::of_rows(self.options.splits_same_name_types))?;
         let children = self.dominators.children();
         let set_of = |node| groups.group_of(node);
         let topmost =
@@ -330,13 +337,13 @@ impl DominatorTreeBuilder<'_, '_> {
             HistogramRow { retained_bytes: Some(topmost[group].retained_bytes), loader, group: number, ..row }
         });
         let order = self.order.1;
-        let level = TreeLevel::cut(rows.collect(), self.options.limits, |a, b| {
+        let level = TreeLevel::sorted_and_cut(rows.collect(), self.options.limits, |a, b| {
             b.figure(order).cmp(&a.figure(order)).then_with(|| (a.name(), a.group).cmp(&(b.name(), b.group)))
         });
         Ok(DominatorGroups {
             format: dump.info().format.to_string(),
             by: by.name(),
-            rows: KeyedValue::rows(by, level.rows),
+            rows: KeyedValue::of_rows(by, level.rows),
             group_by: by,
             rows_hidden: level.hidden,
         })
@@ -345,18 +352,18 @@ impl DominatorTreeBuilder<'_, '_> {
 
 impl DominatorNodes<'_> {
     /// Returns true if the dump has class objects.
-    pub fn has_classes(&self) -> bool {
+    pub fn has_class_objects(&self) -> bool {
         !self.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DominatorTreeNode>| self.dominators.node_at(row.row.number);
+        let node = |row: &TreeRow<DominatorTreeNode>| self.dominators.node_at(row.row.dominator_node);
         let rows = self.tree.rows();
         let said = self.value_texts.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(ROWS_READ_TOGETHER).map(node).collect();
-            self.values.map_or(Vec::new(), |values| values.words(&nodes))
+            self.values.map_or(Vec::new(), |values| values.values_in_words(&nodes))
         });
         let said = said.get(row).cloned().flatten();
         ObjectRow { value_words: said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
@@ -366,17 +373,17 @@ impl DominatorNodes<'_> {
     /// others; in dumps that name references.
     pub fn reference_text(&self, row: usize) -> Option<String> {
         let place = self.tree.rows()[row].row;
-        self.names?.of_place(self.above(place)?, place.reference)
+        self.names?.of_place(self.object_above(place)?, place.reference_place)
     }
 
     /// Returns true if a row has the name of a reference.
     pub fn has_reference_names(&self) -> bool {
-        self.names.is_some() && self.tree.rows().iter().any(|row| row.row.reference.is_some())
+        self.names.is_some() && self.tree.rows().iter().any(|row| row.row.reference_place.is_some())
     }
 
     /// The object above; `None` at the top.
-    fn above(&self, place: DominatorTreeNode) -> Option<NodeId> {
-        let above = self.dominators.immediate_of(place.number);
+    fn object_above(&self, place: DominatorTreeNode) -> Option<NodeId> {
+        let above = self.dominators.immediate_dominator_of(place.dominator_node);
         (above != DominatorNode::ROOT).then(|| self.dominators.node_at(above))
     }
 }
@@ -384,9 +391,9 @@ impl DominatorNodes<'_> {
 /// The part of a row that the tree keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct DominatorTreeNode {
-    number: DominatorNode,
+    dominator_node: DominatorNode,
     /// The first reference to it among those of the object that dominates it; `None` where that has none.
-    reference: Option<u32>,
+    reference_place: Option<u32>,
 }
 
 impl<'d> LazyTree for DominatorNodes<'d> {
@@ -398,14 +405,16 @@ impl<'d> LazyTree for DominatorNodes<'d> {
     }
 
     fn make_row(&self, &place: &DominatorTreeNode) -> DominatorRow<'d> {
-        let (graph, number) = (self.graph, place.number);
+        let (graph, number) = (self.graph, place.dominator_node);
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);
         DominatorRow {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)),
-            class: graph.types().of_class_object(node).map(|class| graph.type_name(class)),
-            reference: place.reference.and_then(|_| self.names?.of_place(self.above(place)?, place.reference)),
+            class: graph.types().type_of_class_object(node).map(|class| graph.type_name(class)),
+            reference: place
+                .reference_place
+                .and_then(|_| self.names?.of_place(self.object_above(place)?, place.reference_place)),
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes,
             share: match self.reachable_bytes {

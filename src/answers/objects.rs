@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::detached::detached_types;
+use super::detached_nodes::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, figures_of};
 use super::rows::{class_text, is_false, sort_first, type_with_value, type_words, unreached_note};
-use super::scope::order_by;
+use super::scope::order_entry_of;
 use super::values::{ShownValue, ValueReader};
 use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
@@ -32,11 +32,11 @@ pub struct ObjectsOptions {
     /// Ids alone: retained sizes are not computed unless the order needs them.
     pub ids_only: bool,
     /// With the values of the objects: texts, numbers, names.
-    pub values: bool,
+    pub with_values: bool,
     /// Only nodes that were taken out of their page.
-    pub detached: bool,
+    pub only_detached: bool,
     /// Fields that each row shows.
-    pub select: Option<FieldSelection>,
+    pub selected_fields: Option<FieldSelection>,
 }
 
 /// References that are stored in an object, with a short word of its own.
@@ -66,12 +66,14 @@ impl ObjectsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("list");
-        line.sort_option(self.order, SHALLOW);
-        line.switch("--reverse", self.limits.reverse);
-        line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
-        line.switch("--ids", self.ids_only).switch("--values", self.values).switch("--detached", self.detached);
-        if let Some(fields) = &self.select {
-            line.option("--select", Some(&fields.paths().collect::<Vec<_>>().join(",")));
+        line.add_sort_option(self.order, SHALLOW);
+        line.add_switch("--reverse", self.limits.reverse);
+        line.add_option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
+        line.add_switch("--ids", self.ids_only)
+            .add_switch("--values", self.with_values)
+            .add_switch("--detached", self.only_detached);
+        if let Some(fields) = &self.selected_fields {
+            line.add_option("--select", Some(&fields.paths().collect::<Vec<_>>().join(",")));
         }
         self.scope.add_to(&mut line);
         line
@@ -98,8 +100,9 @@ pub struct ObjectList<'d> {
 impl ObjectList<'_> {
     /// Note on rows without a retained size, with the reason. O(rows), and the sort of all.
     pub fn unreached_note(&self) -> Option<String> {
-        let rows = self.objects.tree.map_or(0, |_| self.objects.len());
-        let is_unreached = |row: &usize| retained_bytes(self.objects.tree, self.objects.node(*row)).is_none();
+        let rows = self.objects.dominator_tree.map_or(0, |_| self.objects.len());
+        let is_unreached =
+            |row: &usize| retained_bytes(self.objects.dominator_tree, self.objects.sorted_node(*row)).is_none();
         unreached_note((0..rows).filter(is_unreached).count() as u64, self.unrooted_are_alive)
     }
 }
@@ -174,57 +177,58 @@ impl ListedObject<'_> {
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = options.scope.resolve(dump)?;
-    let values = if options.values { Some(ValueReader::find(dump)?) } else { ValueReader::of(dump) };
-    if options.detached && dump.info().runtime() != Some(Runtime::JavaScript) {
+    let values = if options.with_values { Some(ValueReader::find(dump)?) } else { ValueReader::of(dump) };
+    if options.only_detached && dump.info().runtime() != Some(Runtime::JavaScript) {
         return Err(AnswerError::NoDetachedNodes);
     }
-    let detached = options.detached.then(|| detached_types(graph));
+    let detached = options.only_detached.then(|| detached_types(graph));
     let is_wanted = |node: &NodeId| detached.as_ref().is_none_or(|types| types.contains(graph.type_of(*node)));
     let nodes: Vec<NodeId> = scope.nodes().filter(is_wanted).collect();
     let tree = match options.order {
         Some(RETAINED) => Some(dump.dominators()?),
         _ if options.ids_only => None,
-        _ => dump.dominators_if_known()?,
+        _ => dump.dominators_unless_cut()?,
     };
-    let fields = match &options.select {
-        Some(selection) => Some(selection.paths().map(Rc::from).zip(selection.read(dump)?).collect()),
+    let fields = match &options.selected_fields {
+        Some(selection) => Some(selection.paths().map(Rc::from).zip(selection.read_values(dump)?).collect()),
         None => None,
     };
     let found = nodes.len();
     let objects = ObjectRows {
         graph,
-        tree,
+        dominator_tree: tree,
         distance_details: dump.details().filter(|details| details.has_distances() && !options.ids_only),
-        shown_order: options.order.unwrap_or(SHALLOW),
-        order: order_by(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?,
-        reverse: options.limits.reverse,
-        len: options.limits.shown_count(found),
+        order_figure: options.order.unwrap_or(SHALLOW),
+        order: order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?,
+        is_reversed: options.limits.reverse,
+        shown_count: options.limits.shown_count(found),
         nodes: RefCell::new(nodes),
         sorted_count: Cell::new(0),
         values,
-        with_values: options.values,
+        with_values: options.with_values,
         value_chunk: RefCell::default(),
-        fields,
+        selected_fields: fields,
     };
     Ok(ObjectList {
         format: dump.info().format.to_string(),
         found,
         roots_inferred: graph.roots_inferred(),
         objects,
-        unrooted_are_alive: dump.info().frozen_heap && !graph.roots().iter().any(|root| root.excluded),
+        unrooted_are_alive: dump.info().frozen_heap && !graph.roots().iter().any(|root| root.is_excluded),
     })
 }
 
 /// Rows in order, sorted no further than they were asked for: the first rows of ten million are there at once.
 pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
-    tree: Option<(&'d Dominators, &'d RetainedSizes)>,
+    dominator_tree: Option<(&'d Dominators, &'d RetainedSizes)>,
     /// Reader of distances, where they are shown.
     pub(crate) distance_details: Option<&'d dyn ObjectDetails>,
-    shown_order: Figure,
+    order_figure: Figure,
     order: ObjectOrder,
-    reverse: bool,
-    len: usize,
+    is_reversed: bool,
+    shown_count: usize,
+    /// Objects of the rows: the first `sorted_count` are in order.
     nodes: RefCell<Vec<NodeId>>,
     sorted_count: Cell<usize>,
     values: Option<ValueReader<'d>>,
@@ -233,43 +237,43 @@ pub struct ObjectRows<'d> {
     /// The first row of a chunk, and what the objects of its rows say.
     value_chunk: RefCell<(usize, Vec<Option<ShownValue>>)>,
     /// The fields that are shown: their paths, and what each leads to.
-    fields: Option<Vec<(Rc<str>, FieldValues)>>,
+    selected_fields: Option<Vec<(Rc<str>, FieldValues)>>,
 }
 
 impl ObjectRows<'_> {
     /// The figure that the rows are ordered by.
-    pub fn order(&self) -> Figure {
-        self.shown_order
+    pub fn order_figure(&self) -> Figure {
+        self.order_figure
     }
 }
 
 /// Rows that are sorted first; each further chunk is as large as all before it, four times over.
-const FIRST_SORTED: usize = 4096;
+const FIRST_SORTED_COUNT: usize = 4096;
 /// Rows whose values are read together, each part of the dump once: 10 MB, and their texts.
 const VALUES_READ_TOGETHER: usize = 64 * 1024;
 
 impl<'d> ObjectRows<'d> {
     /// Number of rows.
     pub fn len(&self) -> usize {
-        self.len
+        self.shown_count
     }
 
     /// Returns true if the dump has class objects.
-    pub fn has_classes(&self) -> bool {
+    pub fn has_class_objects(&self) -> bool {
         !self.graph.types().class_objects().is_empty()
     }
 
     /// The object's id of a row below `len`. As [`get`](Self::get).
     pub fn id(&self, row: usize) -> String {
-        self.graph.display_id(self.node(row))
+        self.graph.display_id(self.sorted_node(row))
     }
 
     /// A row below `len`. O(log objects), and for the first row of a chunk the sort of the chunk.
     pub fn get(&self, row: usize) -> ListedObject<'d> {
-        let (graph, node) = (self.graph, self.node(row));
+        let (graph, node) = (self.graph, self.sorted_node(row));
         let value = self.with_values.then(|| self.shown_value(row));
-        let fields = self.fields.as_ref().map(|fields| {
-            let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
+        let fields = self.selected_fields.as_ref().map(|fields| {
+            let value = |values: &FieldValues| values.value_of(node).map(|value| shown_value(graph, value));
             SelectedValues(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
         });
         let texts = fields.iter().flat_map(|fields| &fields.0).map(|(_, value)| value).chain(&value);
@@ -277,9 +281,11 @@ impl<'d> ObjectRows<'d> {
         ListedObject {
             id: graph.display_id(node),
             shallow_bytes: graph.shallow_bytes(node),
-            retained_bytes: retained_bytes(self.tree, node),
+            retained_bytes: retained_bytes(self.dominator_tree, node),
             references: graph.stored_reference_count(node) as u64,
-            class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
+            class: self
+                .has_class_objects()
+                .then(|| graph.types().type_of_class_object(node).map(|class| graph.type_name(class))),
             distance: self.distance_details.map(|details| details.distance(graph, node).ok().flatten()),
             type_name: graph.type_name(graph.type_of(node)),
             truncated,
@@ -289,8 +295,8 @@ impl<'d> ObjectRows<'d> {
     }
 
     /// The paths of the fields that rows show.
-    pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().flatten().map(|(path, _)| &**path)
+    pub fn field_paths(&self) -> impl Iterator<Item = &str> {
+        self.selected_fields.iter().flatten().map(|(path, _)| &**path)
     }
 
     /// A row below `len` with its value, asked for or not.
@@ -306,7 +312,7 @@ impl<'d> ObjectRows<'d> {
         let mut said = self.value_chunk.borrow_mut();
         if said.0 != start || said.1.is_empty() {
             let nodes: Vec<NodeId> =
-                (start..self.len.min(start + VALUES_READ_TOGETHER)).map(|row| self.node(row)).collect();
+                (start..self.shown_count.min(start + VALUES_READ_TOGETHER)).map(|row| self.sorted_node(row)).collect();
             *said = (start, values.shown_values(&nodes));
         }
         said.1.get(row - start).cloned().flatten()
@@ -314,16 +320,16 @@ impl<'d> ObjectRows<'d> {
 
     /// The rows, one by one.
     pub fn iter(&self) -> impl Iterator<Item = ListedObject<'d>> + '_ {
-        (0..self.len).map(|row| self.get(row))
+        (0..self.shown_count).map(|row| self.get(row))
     }
 
-    fn node(&self, row: usize) -> NodeId {
+    fn sorted_node(&self, row: usize) -> NodeId {
         while row >= self.sorted_count.get() {
             let sorted = self.sorted_count.get();
             let mut nodes = self.nodes.borrow_mut();
             let rest = &mut nodes[sorted..];
-            let chunk = FIRST_SORTED.max(4 * sorted).min(rest.len());
-            let (graph, tree, reverse) = (self.graph, self.tree, self.reverse);
+            let chunk = FIRST_SORTED_COUNT.max(4 * sorted).min(rest.len());
+            let (graph, tree, reverse) = (self.graph, self.dominator_tree, self.is_reversed);
             // A sort for each order: a comparison does not ask which it is.
             match self.order {
                 ObjectOrder::RetainedBytes => {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::figure::{REFERENCES, REFERRERS, SHALLOW, figures_of};
 use super::reference_names::ReferenceNames;
-use super::scope::order_by;
+use super::scope::order_entry_of;
 use super::tree::{LazyTree, TreeLevel, preorder, serialize_lazy};
 use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree};
 use crate::analysis::merged_paths::ExampleReferences;
@@ -28,7 +28,7 @@ pub enum ReferredTo {
 #[derive(Debug, Clone)]
 pub struct ReferrersOptions {
     /// Objects whose referrers are asked for.
-    pub of: ReferredTo,
+    pub referred_to: ReferredTo,
     /// Objects that are referred to; of one object the section alone counts.
     pub scope: ScopeOptions,
     /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
@@ -41,9 +41,9 @@ pub struct ReferrersOptions {
 
 /// By figure: the value of a group, and what equal ones are ordered by.
 const ORDER_COLUMNS: [(Figure, GroupSortValues); 3] = [
-    (REFERRERS, |group| (group.referrers, group.references)),
-    (REFERENCES, |group| (group.references, group.referrers)),
-    (SHALLOW, |group| (group.shallow_bytes, group.referrers)),
+    (REFERRERS, |group| (group.referrer_count, group.reference_count)),
+    (REFERENCES, |group| (group.reference_count, group.referrer_count)),
+    (SHALLOW, |group| (group.shallow_bytes, group.referrer_count)),
 ];
 
 type GroupSortValues = fn(&ReferrerGroup) -> (u64, u64);
@@ -55,18 +55,18 @@ impl ReferrersOptions {
     /// One level of referrers.
     pub fn new(of: ReferredTo) -> Self {
         let scope = ScopeOptions::default();
-        ReferrersOptions { of, scope, depth: 1, order: None, limits: Limits::default() }
+        ReferrersOptions { referred_to: of, scope, depth: 1, order: None, limits: Limits::default() }
     }
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("referrers");
-        line.option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
-        line.sort_option(self.order, REFERRERS);
+        line.add_option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
+        line.add_sort_option(self.order, REFERRERS);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
-        if let ReferredTo::Object(object) = &self.of {
-            line.word(object.to_string());
+        if let ReferredTo::Object(object) = &self.referred_to {
+            line.add_word(object.to_string());
         }
         line
     }
@@ -103,7 +103,7 @@ pub struct ReferredToRow {
     pub objects: u64,
     /// The object with its type, in words.
     #[serde(skip)]
-    pub words: Option<String>,
+    pub object_in_words: Option<String>,
 }
 
 /// Objects of one type that refer to the same ones.
@@ -138,8 +138,8 @@ pub struct ReferrerGroup {
     type_id: Option<TypeId>,
     /// Each once, until the row below them is made.
     nodes: Vec<NodeId>,
-    referrers: u64,
-    references: u64,
+    referrer_count: u64,
+    reference_count: u64,
     shallow_bytes: u64,
     examples: ExampleReferences,
 }
@@ -152,34 +152,37 @@ pub struct ReferrerGroup {
 pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<Referrers<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = &options.scope;
-    let (asked, of) = match &options.of {
+    let (asked, of) = match &options.referred_to {
         ReferredTo::Object(object) => {
             let node = object.find(graph, scope)?;
             let words = super::ObjectRow::new(graph, node).type_text();
             let id = graph.display_id(node);
             let words = Some(format!("{id}  {words}"));
-            (vec![node], ReferredToRow { id: Some(id), pattern: None, filter: None, objects: 1, words })
+            (
+                vec![node],
+                ReferredToRow { id: Some(id), pattern: None, filter: None, objects: 1, object_in_words: words },
+            )
         }
         ReferredTo::Scope => {
             let nodes: Vec<NodeId> = scope.resolve(dump)?.nodes().collect();
             let objects = nodes.len() as u64;
             let pattern = scope.types.as_ref().map(|types| types.text());
-            let filter = scope.filter.as_ref().map(Filter::text);
-            (nodes, ReferredToRow { id: None, pattern, filter, objects, words: None })
+            let filter = scope.filter.as_ref().map(Filter::joined_text);
+            (nodes, ReferredToRow { id: None, pattern, filter, objects, object_in_words: None })
         }
     };
     dump.check_referrers_memory()?;
-    let order = order_by(&ORDER_COLUMNS, options.order.unwrap_or(REFERRERS))?;
+    let order = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(REFERRERS))?;
     let mut walk =
         ReferrerWalk { graph, options, order, on_path: NodeSet::new(graph.node_count()), marked_by_row: Vec::new() };
-    let top = walk.level(&asked);
-    walk.enter(&asked);
+    let top = walk.referrers_by_type(&asked);
+    walk.mark_row(&asked);
     let tree = preorder(top, |row, depth| {
         let nodes = std::mem::take(&mut row.nodes);
         (depth + 1 < walk.options.depth).then(|| {
-            walk.leave(depth as usize + 1);
-            walk.enter(&nodes);
-            walk.level(&nodes)
+            walk.unmark_rows_from(depth as usize + 1);
+            walk.mark_row(&nodes);
+            walk.referrers_by_type(&nodes)
         })
     });
     let referrers = ReferrerRows { tree: tree.collect(), graph, names: ReferenceNames::of(dump) };
@@ -198,25 +201,25 @@ struct ReferrerWalk<'d, 'o> {
 
 impl ReferrerWalk<'_, '_> {
     /// Marks the objects of a row. One that was asked for and refers to another is marked already.
-    fn enter(&mut self, nodes: &[NodeId]) {
+    fn mark_row(&mut self, nodes: &[NodeId]) {
         let marked = nodes.iter().copied().filter(|&node| self.on_path.insert(node)).collect();
         self.marked_by_row.push(marked);
     }
 
     /// Forgets the rows from this depth on.
-    fn leave(&mut self, depth: usize) {
+    fn unmark_rows_from(&mut self, depth: usize) {
         for nodes in self.marked_by_row.drain(depth.min(self.marked_by_row.len())..) {
             nodes.into_iter().for_each(|node| self.on_path.remove(node));
         }
     }
 
     /// Referrers of some objects, by type.
-    fn level(&self, targets: &[NodeId]) -> TreeLevel<ReferrerGroup> {
+    fn referrers_by_type(&self, targets: &[NodeId]) -> TreeLevel<ReferrerGroup> {
         let mut groups: BTreeMap<TypeId, ReferrerGroup> = BTreeMap::new();
         for &target in targets {
             for referrer in self.graph.referrers(target).filter(|from| !self.on_path.contains(from.node)) {
                 let group = groups.entry(self.graph.type_of(referrer.node)).or_default();
-                group.references += 1;
+                group.reference_count += 1;
                 group.nodes.push(referrer.node);
                 group.examples.add(referrer.node, target);
             }
@@ -226,10 +229,10 @@ impl ReferrerWalk<'_, '_> {
             group.nodes.dedup();
             let bytes = group.nodes.iter().map(|&node| self.graph.shallow_bytes(node));
             group.shallow_bytes = bytes.fold(0, u64::saturating_add);
-            ReferrerGroup { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
+            ReferrerGroup { type_id: Some(type_id), referrer_count: group.nodes.len() as u64, ..group }
         });
         let key = |group: &ReferrerGroup| (Reverse((self.order)(group)), group.type_id);
-        TreeLevel::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
+        TreeLevel::sorted_and_cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
     }
 }
 
@@ -245,8 +248,8 @@ impl<'d> LazyTree for ReferrerRows<'d> {
         ReferrerRow {
             type_name: group.type_id.map_or("", |type_id| self.graph.type_name(type_id)),
             reference: self.names.and_then(|names| names.of_examples(group.examples.chosen())),
-            referrers: group.referrers,
-            references: group.references,
+            referrers: group.referrer_count,
+            references: group.reference_count,
             shallow_bytes: group.shallow_bytes,
         }
     }

@@ -12,7 +12,7 @@ use super::reference_names::ReferenceNames;
 use super::values::unreadable_values;
 use super::{AnswerError, Limits, PathRow};
 use crate::analysis::root_paths::RootsByNode;
-use crate::analysis::secrets::{SecretRules, entropy, masked_secret};
+use crate::analysis::secrets::{SecretRules, entropy_per_character, masked_secret};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, ReadError, ReferenceKind, ReferenceName, Text, Value, WantedContents};
@@ -20,13 +20,13 @@ use crate::input::{ObjectDetails, ReadError, ReferenceKind, ReferenceName, Text,
 /// Characters of a text that are looked through.
 const MAX_SEARCHED_UNITS: usize = 1 << 20;
 /// Parts of the names of fields that hold secrets.
-const SECRET_FIELDS: [&str; 7] = ["secret", "token", "password", "passwd", "apikey", "api_key", "credential"];
+const SECRET_FIELD_WORDS: [&str; 7] = ["secret", "token", "password", "passwd", "apikey", "api_key", "credential"];
 /// The kind of what is found by the name of its field.
 const NAMED_FIELD_KIND: &str = "named-field";
 /// A text in such a field is a secret from so many bits of information a character on;
-const MIN_ENTROPY: f64 = 3.0;
+const MIN_ENTROPY_BITS: f64 = 3.0;
 /// and if it has so many bytes.
-const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
+const SECRET_BYTE_LENGTHS: std::ops::RangeInclusive<usize> = 8..=400;
 
 /// Options of the search for secrets.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub struct SecretsOptions {
     /// The rules.
     pub rules: SecretRules,
     /// Secrets are shown whole.
-    pub are_shown: bool,
+    pub shows_secrets: bool,
     /// Number of rows.
     pub limits: Limits,
 }
@@ -89,7 +89,7 @@ struct FoundSecret {
 pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let details = text_details(dump)?;
-    dump.check_rows(graph.node_count() as u64, 8)?;
+    dump.check_rows_memory(graph.node_count() as u64, 8)?;
     let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable_values)?;
     let mut grouped = GroupedStrings::new(graph, contents.strings);
     let named = objects_of_secret_fields(graph, details).map_err(unreadable_values)?;
@@ -97,10 +97,10 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
     let mut looked: FxHashMap<usize, (u32, Option<NodeId>)> = FxHashMap::default();
     for group in &grouped.groups {
         let mut nodes = grouped.copies(group).map(|at| grouped.strings.node(at));
-        looked.insert(grouped.first(group), (group.copies, nodes.find(|node| named.contains_key(node))));
+        looked.insert(grouped.first_copy(group), (group.copies, nodes.find(|node| named.contains_key(node))));
     }
     let strings = grouped.strings.len();
-    grouped.strings.append_arrays(graph);
+    grouped.strings.append_unowned_arrays(graph);
     let arrays = strings..grouped.strings.len();
     looked.extend(
         arrays
@@ -110,8 +110,8 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
     let found: Mutex<Vec<FoundSecret>> = Mutex::default();
     let look = |at: usize, text: Text| {
         let Some(&(copies, of_field)) = looked.get(&at) else { return };
-        let text = if at >= strings { without_high_bytes(text.text) } else { text.text };
-        let mut secrets = options.rules.find(&text);
+        let text = if at >= strings { without_zero_bytes(text.text) } else { text.text };
+        let mut secrets = options.rules.find_in_text(&text);
         if secrets.is_empty() && of_field.is_some() && is_random(&text) {
             secrets.push((NAMED_FIELD_KIND, &text));
         }
@@ -160,7 +160,7 @@ fn secret_rows(
     };
     let row = |(one, holder): (FoundSecret, &u32)| SecretRow {
         kind: one.kind,
-        masked: if options.are_shown { one.secret } else { masked_secret(&one.secret) },
+        masked: if options.shows_secrets { one.secret } else { masked_secret(&one.secret) },
         copies: one.copies,
         holder: one.field.or_else(|| Some(held.names[*holder as usize].text())).filter(|holder| !holder.is_empty()),
         example: graph.display_id(one.node),
@@ -170,17 +170,17 @@ fn secret_rows(
 }
 
 /// The text in bytes of which there may be two a character: without zeros, if they are many.
-fn without_high_bytes(text: String) -> String {
+fn without_zero_bytes(text: String) -> String {
     let zeros = text.bytes().filter(|&byte| byte == 0).count();
     if zeros > text.len() / 3 { text.replace('\0', "") } else { text }
 }
 
 /// Returns true for a text that nobody would write by hand.
 fn is_random(text: &str) -> bool {
-    SECRET_LENGTHS.contains(&text.len())
+    SECRET_BYTE_LENGTHS.contains(&text.len())
         && !text.contains(char::is_whitespace)
         && text.contains(|c: char| c.is_ascii_digit())
-        && entropy(text) >= MIN_ENTROPY
+        && entropy_per_character(text) >= MIN_ENTROPY_BITS
 }
 
 /// What fields, static variables and properties with names of secrets hold, each with such a name: `app.Client.apiToken`. O(objects +
@@ -192,11 +192,11 @@ fn objects_of_secret_fields(
     let types = graph.types();
     let is_secret = |name: &str| {
         let name = name.to_lowercase();
-        SECRET_FIELDS.iter().any(|word| name.contains(word))
+        SECRET_FIELD_WORDS.iter().any(|word| name.contains(word))
     };
     let mut held = FxHashMap::default();
     let mut add = |from: NodeId, field: &str, to: NodeId| {
-        let of = types.of_class_object(from).unwrap_or_else(|| graph.type_of(from));
+        let of = types.type_of_class_object(from).unwrap_or_else(|| graph.type_of(from));
         held.entry(to).or_insert_with(|| format!("{}.{field}", types.name(of)));
     };
     let (mut names, mut classes) = (Vec::new(), Vec::new());
@@ -235,7 +235,7 @@ fn objects_of_secret_fields(
             of_node.clear();
             kinds.append_kinds(graph, from, &mut of_node);
             for (&(kind, name), &to) in of_node.iter().zip(graph.strong_references(from)) {
-                let is_named = matches!(kind, ReferenceKind::Property | ReferenceKind::Variable);
+                let is_named = matches!(kind, ReferenceKind::Property | ReferenceKind::CapturedVariable);
                 if is_named && *known.entry(name).or_insert_with(|| is_secret(&kinds.name(name))) {
                     add(from, &kinds.name(name), to);
                 }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
 
-use super::figure::{BYTES, COPIES, WASTED, figures_of};
+use super::figure::{BYTES, COPIES, WASTED_BYTES, figures_of};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
-use super::holders::{FieldHolderFinder, KnownCollections, ObjectHolders, short_holder};
-use super::scope::order_by;
+use super::holders::{FieldHolderFinder, KnownCollections, ObjectHolders, short_holder_text};
+use super::scope::order_entry_of;
 pub use super::shared::grouped_strings::{RedactedStrings, StringTotals};
 use super::values::{MAX_TEXT_UNITS_SHOWN, text_in_table, text_words, unreadable_values};
 use super::{AnswerError, CommandLine, Figure, Limits};
@@ -26,13 +26,13 @@ use crate::input::{ObjectDetails, Text, WantedContents};
 #[derive(Debug, Clone, Default)]
 pub struct StringsOptions {
     /// Texts of which there are at least two.
-    pub duplicates: bool,
+    pub only_duplicates: bool,
     /// Texts that match.
     pub grep: Option<TypePattern>,
     /// Texts as long as they are.
-    pub full: bool,
+    pub with_full_texts: bool,
     /// The fields that hold the copies.
-    pub holders: bool,
+    pub with_holders: bool,
     /// Only string objects that fulfil an expression are copies.
     pub filter: Option<Filter>,
     /// Their order: one of [`ORDERS`](Self::ORDERS), largest first; ties by the id of the first copy. Default: wasted bytes of
@@ -44,11 +44,11 @@ pub struct StringsOptions {
 
 type TextSortValue = fn(&TextGroup) -> u64;
 const ORDER_COLUMNS: [(Figure, TextSortValue); 3] =
-    [(COPIES, |group| group.copies.into()), (BYTES, |group| group.bytes), (WASTED, |group| group.wasted_bytes)];
+    [(COPIES, |group| group.copies.into()), (BYTES, |group| group.bytes), (WASTED_BYTES, |group| group.wasted_bytes)];
 
 impl StringsOptions {
     fn default_order(&self) -> Figure {
-        if self.duplicates { WASTED } else { BYTES }
+        if self.only_duplicates { WASTED_BYTES } else { BYTES }
     }
 
     /// Figures that rows can be ordered by.
@@ -57,12 +57,14 @@ impl StringsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("strings");
-        line.switch("--duplicates", self.duplicates).switch("--full", self.full).switch("--holders", self.holders);
+        line.add_switch("--duplicates", self.only_duplicates)
+            .add_switch("--full", self.with_full_texts)
+            .add_switch("--holders", self.with_holders);
         if let Some(pattern) = &self.grep {
-            line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
+            line.add_option("--grep", Some(pattern.text())).add_switch("-i", pattern.ignores_case());
         }
-        line.repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
-        line.sort_option(self.order, self.default_order());
+        line.add_repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
+        line.add_sort_option(self.order, self.default_order());
         self.limits.add_to(&mut line);
         line
     }
@@ -104,7 +106,7 @@ pub struct TextRow {
     pub truncated: bool,
     /// The characters could not be read again.
     #[serde(skip)]
-    pub unknown: bool,
+    pub is_unreadable: bool,
     /// String objects with this text.
     pub copies: u32,
     /// Their bytes, with those of the arrays of their characters, each once.
@@ -136,7 +138,7 @@ pub struct TextHolder {
 
 /// Error for a word that names no dump, with the way to look for a text.
 pub fn no_such_file_message(word: &str) -> String {
-    let line = CommandLine::new("strings").option("--grep", Some(word)).for_shell(Some(Path::new("FILE")));
+    let line = CommandLine::new("strings").add_option("--grep", Some(word)).for_shell(Some(Path::new("FILE")));
     format!("{word}: no such file; to look for a text: {line}")
 }
 
@@ -153,14 +155,14 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     let mut grouped = GroupedStrings::new(graph, contents.strings);
     if let Some(filter) = &options.filter {
         let fulfilling = filter.select(dump, 0..graph.node_count())?;
-        grouped = grouped.retain(graph, &fulfilling);
+        grouped = grouped.only_of_objects(graph, &fulfilling);
     }
     let mut groups = std::mem::take(&mut grouped.groups);
-    if options.duplicates {
+    if options.only_duplicates {
         groups.retain(|group| grouped.is_duplicate(group));
     }
     if let Some(pattern) = &options.grep {
-        retain_matching(graph, details, &grouped, pattern, &mut groups)?;
+        retain_matching_texts(graph, details, &grouped, pattern, &mut groups)?;
     }
     let chooses_some = options.grep.is_some() || options.filter.is_some();
     let matching = chooses_some.then(|| StringTotals {
@@ -169,23 +171,24 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
         distinct: groups.len() as u64,
         wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
     });
-    let figure = order_by(&ORDER_COLUMNS, options.order.unwrap_or(options.default_order()))?;
-    groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
+    let figure = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(options.default_order()))?;
+    groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first_copy(group)));
     let found = groups.len();
     options.limits.reverse_and_cut(&mut groups);
-    let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
+    let held_by = if options.with_holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
     let (totals, redacted) = (grouped.totals, grouped.redacted);
-    let ends = if options.full { ends_of_full_reads(dump, &grouped, &groups)? } else { Vec::new() };
-    let full = options.full.then_some((dump, ends));
-    let rows = TextRows { graph, details, grouped, groups, held_by, full, texts: RefCell::default() };
-    let (format, filter) = (dump.info().format.to_string(), options.filter.as_ref().map(Filter::text));
+    let ends = if options.with_full_texts { ends_of_full_reads(dump, &grouped, &groups)? } else { Vec::new() };
+    let full = options.with_full_texts.then_some((dump, ends));
+    let rows =
+        TextRows { graph, details, grouped, groups, held_by, full_text_reads: full, text_chunk: RefCell::default() };
+    let (format, filter) = (dump.info().format.to_string(), options.filter.as_ref().map(Filter::joined_text));
     Ok(StringsAnswer { format, totals, filter, matching, redacted, found, strings: rows, order: options.order })
 }
 
 impl StringsAnswer<'_> {
     /// Note on a dump whose texts were blotted out.
     pub fn redaction_note(&self) -> Option<String> {
-        self.redacted.map(|redacted| redacted.note(self.totals.strings))
+        self.redacted.map(|redacted| redacted.redaction_note(self.totals.strings))
     }
 }
 
@@ -194,17 +197,17 @@ fn check_memory(dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
     let is_string = |type_id| ["java.lang.String", "java/lang/String", "(string)"].contains(&graph.type_name(type_id));
     let types: Vec<bool> = graph.types().ids().map(is_string).collect();
     let strings = graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| types[type_id.index()]).count();
-    Ok(dump.check_rows(strings as u64, 64)?)
+    Ok(dump.check_rows_memory(strings as u64, 64)?)
 }
 
-fn retain_matching(
+fn retain_matching_texts(
     graph: &HeapGraph,
     details: &dyn ObjectDetails,
     grouped: &GroupedStrings,
     pattern: &TypePattern,
     groups: &mut Vec<TextGroup>,
 ) -> Result<(), AnswerError> {
-    let firsts: Vec<usize> = groups.iter().map(|group| grouped.first(group)).collect();
+    let firsts: Vec<usize> = groups.iter().map(|group| grouped.first_copy(group)).collect();
     let matches: Vec<AtomicBool> = (0..grouped.strings.len()).map(|_| AtomicBool::new(false)).collect();
     let look = |at: usize, text: Text| {
         if pattern.matches(&text.text) {
@@ -212,7 +215,7 @@ fn retain_matching(
         }
     };
     details.visit_texts(graph, &grouped.strings, &firsts, usize::MAX, &look).map_err(unreadable_values)?;
-    groups.retain(|group| matches[grouped.first(group)].load(Ordering::Relaxed));
+    groups.retain(|group| matches[grouped.first_copy(group)].load(Ordering::Relaxed));
     Ok(())
 }
 
@@ -233,9 +236,9 @@ pub struct TextRows<'d> {
     /// Of the copies of all rows, one row behind the other.
     pub(crate) held_by: Option<ObjectHolders>,
     /// For texts as long as they are: the dump, and the ends of the runs of rows whose texts are read together.
-    full: Option<(&'d OpenDump, Vec<usize>)>,
+    full_text_reads: Option<(&'d OpenDump, Vec<usize>)>,
     /// Of some rows: the first row, their texts, and where the holders of their copies begin.
-    texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
+    text_chunk: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
 }
 
 const TEXTS_READ_TOGETHER: usize = 1 << 16;
@@ -252,14 +255,14 @@ fn ends_of_full_reads(
     groups: &[TextGroup],
 ) -> Result<Vec<usize>, AnswerError> {
     let all: u64 = groups.iter().map(|group| group.bytes / u64::from(group.copies)).sum();
-    let fits = |bytes: &u64| dump.check_rows(all.min(*bytes), MEMORY_PER_TEXT_BYTE).is_ok();
+    let fits = |bytes: &u64| dump.check_rows_memory(all.min(*bytes), MEMORY_PER_TEXT_BYTE).is_ok();
     let together = FULL_READ_BYTES.into_iter().find(fits).unwrap_or(1 << 24);
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let (mut ends, mut bytes) = (Vec::new(), 0);
     for (row, group) in groups.iter().enumerate() {
-        let array = grouped.strings.array(grouped.first(group));
+        let array = grouped.strings.array(grouped.first_copy(group));
         let text = array.map_or(0, |array| graph.shallow_bytes(array));
-        dump.check_rows(text.min(1 << 26), MEMORY_PER_TEXT_BYTE)?;
+        dump.check_rows_memory(text.min(1 << 26), MEMORY_PER_TEXT_BYTE)?;
         if bytes + text > together || row - ends.last().copied().unwrap_or(0) == TEXTS_READ_TOGETHER {
             ends.extend((row > 0).then_some(row));
             bytes = 0;
@@ -279,7 +282,7 @@ impl TextRows<'_> {
     /// A row below `len`. Reads the texts of the rows around it too.
     pub fn get(&self, row: usize) -> TextRow {
         let group = &self.groups[row];
-        let rows = match &self.full {
+        let rows = match &self.full_text_reads {
             Some((_, ends)) => {
                 let at = ends.partition_point(|&end| end <= row);
                 at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
@@ -289,26 +292,26 @@ impl TextRows<'_> {
             }
         };
         let start = rows.start;
-        let mut texts = self.texts.borrow_mut();
+        let mut texts = self.text_chunk.borrow_mut();
         if texts.0 != start || texts.1.is_empty() {
             let begins = match texts.2.get(start) {
                 Some(_) => std::mem::take(&mut texts.2),
                 None => self.holder_starts(),
             };
-            *texts = (start, self.read(rows), begins);
+            *texts = (start, self.read_texts(rows), begins);
         }
         let mut text = texts.1[row - start].clone();
-        if let (Some((dump, _)), Some(text)) = (&self.full, text.as_mut().filter(|text| text.is_cut)) {
-            self.read_whole(dump, self.grouped.strings.node(self.grouped.first(group)), text);
+        if let (Some((dump, _)), Some(text)) = (&self.full_text_reads, text.as_mut().filter(|text| text.is_cut)) {
+            self.read_whole_text(dump, self.grouped.strings.node(self.grouped.first_copy(group)), text);
         }
         TextRow {
-            unknown: text.is_none(),
+            is_unreadable: text.is_none(),
             truncated: text.as_ref().is_some_and(|text| text.is_cut),
             text: text.map(|text| text.text).unwrap_or_default(),
             copies: group.copies,
             bytes: group.bytes,
             wasted_bytes: group.wasted_bytes,
-            example: self.graph.display_id(self.grouped.strings.node(self.grouped.first(group))),
+            example: self.graph.display_id(self.grouped.strings.node(self.grouped.first_copy(group))),
             holders: self
                 .held_by
                 .as_ref()
@@ -327,11 +330,11 @@ impl TextRows<'_> {
     }
 
     /// Reads a text again that is longer than what is read of many at once.
-    fn read_whole(&self, dump: &OpenDump, node: NodeId, text: &mut Text) {
+    fn read_whole_text(&self, dump: &OpenDump, node: NodeId, text: &mut Text) {
         let mut whole = Vec::new();
         let take = &mut |piece: &[u8]| {
             whole.extend_from_slice(piece);
-            dump.check_rows(whole.len() as u64, 3).is_ok()
+            dump.check_rows_memory(whole.len() as u64, 3).is_ok()
         };
         if let Ok(Some(is_whole)) = self.details.visit_whole_content(self.graph, node, take) {
             *text = Text { text: String::from_utf8_lossy(&whole).into_owned(), is_cut: !is_whole };
@@ -339,14 +342,14 @@ impl TextRows<'_> {
     }
 
     /// The texts of some rows; of a dump that cannot be read any more none.
-    fn read(&self, rows: std::ops::Range<usize>) -> Vec<Option<Text>> {
-        let firsts: Vec<usize> = self.groups[rows].iter().map(|group| self.grouped.first(group)).collect();
+    fn read_texts(&self, rows: std::ops::Range<usize>) -> Vec<Option<Text>> {
+        let firsts: Vec<usize> = self.groups[rows].iter().map(|group| self.grouped.first_copy(group)).collect();
         let found = Mutex::new(Vec::with_capacity(firsts.len()));
         let take = |at: usize, text: Text| {
             found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, text));
         };
         // What cannot be read stays unknown.
-        let most_units = if self.full.is_some() { usize::MAX } else { MAX_TEXT_UNITS_SHOWN };
+        let most_units = if self.full_text_reads.is_some() { usize::MAX } else { MAX_TEXT_UNITS_SHOWN };
         let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, most_units, &take);
         let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_unstable_by_key(|(at, _)| *at);
@@ -392,7 +395,7 @@ impl ObjectHolders {
 impl TextRow {
     /// The text in quotes, with what holds it where that was asked for.
     pub fn words(&self) -> String {
-        match self.unknown {
+        match self.is_unreadable {
             true => "(not in the dump)".into(),
             false => text_words(&Text { text: self.text.clone(), is_cut: self.truncated }),
         }
@@ -404,13 +407,13 @@ impl TextRow {
     }
 
     /// The fields that hold the copies, each with its copies where there are several.
-    pub fn held_by(&self) -> Option<String> {
+    pub fn holders_in_words(&self) -> Option<String> {
         self.holder_words(usize::MAX, |holder| holder.text.as_str().into())
     }
 
     /// The same in a narrow place: so many at most.
-    pub fn shortly_held_by(&self, most: usize) -> Option<String> {
-        self.holder_words(most, |holder| short_holder(&holder.reference, &holder.text))
+    pub fn few_holders_in_words(&self, most: usize) -> Option<String> {
+        self.holder_words(most, |holder| short_holder_text(&holder.reference, &holder.text))
     }
 
     fn holder_words<'t>(&'t self, most: usize, text: impl Fn(&'t TextHolder) -> Cow<'t, str>) -> Option<String> {

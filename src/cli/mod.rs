@@ -68,7 +68,7 @@ macro_rules! commands {
             fn run(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
                 match self {
                     $($(#[$condition])* Command::$name(args) => commands::$file::run(args, session),)*
-                    Command::Mcp(args) => commands::mcp::run(args, session, &command_line(), &answer_line),
+                    Command::Mcp(args) => commands::mcp::run(args, session, &command_line(), &run_server_line),
                     Command::Completions(args) => commands::completions::run(args, command_line(), &sort_columns_by_command()),
                     Command::Man(args) => commands::man::run(args, command_line()),
                     #[cfg(not(all(feature = "collect", target_os = "linux")))]
@@ -114,11 +114,11 @@ fn command_line() -> clap::Command {
 
 /// Runs a command line, the program's name first, and says how it went. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, session: &Session) -> ExitCode {
-    let words = with_joined_values(words.into_iter().map(Into::into));
+    let words = with_joined_retained_values(words.into_iter().map(Into::into));
     let parsed = command_line().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.unwrap_or_else(|error| help::exit_with_message(&error, &words, command_line()));
-    let result = cli.answer(session);
-    session.progress.end();
+    let result = cli.run_with_index_retry(session);
+    session.progress.clear();
     crate::files::wait_if_signalled();
     match result {
         Ok(CommandOutcome::Answered) => ExitCode::SUCCESS,
@@ -134,9 +134,9 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
 
 impl Cli {
     /// Answers, and once more without the indexes when one of them is damaged.
-    fn answer(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
+    fn run_with_index_retry(&self, session: &Session) -> anyhow::Result<CommandOutcome> {
         let result = self.command.run(session);
-        match session.indexes.give_up_damaged(|note| session.print_sentence(note)) {
+        match session.indexes.ignore_all_if_damaged(|note| session.print_sentence(note)) {
             true => self.command.run(session),
             false => result,
         }
@@ -144,17 +144,17 @@ impl Cli {
 }
 
 /// Answers a line of a server, in a session of its own. Error: wrong usage too, in its first lines.
-fn answer_line(words: Vec<OsString>, session: &Session) -> anyhow::Result<CommandOutcome> {
+fn run_server_line(words: Vec<OsString>, session: &Session) -> anyhow::Result<CommandOutcome> {
     let parsed = command_line().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     let usage = |error: clap::Error| {
         let text = error.render().to_string();
         anyhow::anyhow!("{}", text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: "))
     };
-    parsed.map_err(usage)?.answer(session)
+    parsed.map_err(usage)?.run_with_index_retry(session)
 }
 
 /// `--retained exact` as `--retained=exact`: its value may be left out, so clap cannot tell one from FILE.
-fn with_joined_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn with_joined_retained_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     for word in words {
         let is_value = word == "exact" || word == "minimum";

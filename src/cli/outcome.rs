@@ -1,5 +1,6 @@
 //! The end of a command.
 
+/// The end of a command that was no error, or one that is reported; `main` makes it the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandOutcome {
     /// The answer is on standard output.

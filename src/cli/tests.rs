@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use clap::FromArgMatches;
 
 use super::commands::roots::PathsQuestion;
-use super::{Cli, Command, command_line, with_joined_values};
+use super::{Cli, Command, command_line, with_joined_retained_values};
 use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::breakdown::BreakdownBy;
 use crate::answers::diff::{GrowthLimits, SHALLOW_DELTA};
-use crate::answers::figure::{BYTES, COPIES, DOMINATED, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
-use crate::answers::histogram::SizeLimit;
+use crate::answers::figure::{BYTES, COPIES, DOMINATED_OBJECTS, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
+use crate::answers::histogram::FailOverLimit;
 use crate::answers::object::{ObjectOptions, ShowOptions};
 use crate::answers::referrers::ReferredTo;
 use crate::answers::roots::merged_paths::KeptRows;
 use crate::answers::{
-    BreakdownOptions, CommandLine, DiffBy, DiffOptions, DominatorTreeOptions, Figure, GroupBy, HeapChoice,
+    AllocationHeapChoice, BreakdownOptions, CommandLine, DiffBy, DiffOptions, DominatorTreeOptions, Figure, GroupBy,
     HistogramOptions, InfoOptions, LeaksOptions, Limits, MergedPathsOptions, ObjectId, ObjectsOptions,
     ReferrersOptions, RetainedBy, RootPathsOptions, ScopeOptions, StringsOptions, ThreadsOptions, TrendOptions,
     TypeOwnership, WasteKind, WasteOptions,
@@ -97,9 +97,9 @@ fn scope() -> ScopeOptions {
     ScopeOptions { filter: filter(), ..types() }
 }
 
-fn heaps() -> HeapChoice {
+fn heaps() -> AllocationHeapChoice {
     let [dump, process, allocator, section] = ["3", "Browser", "malloc", "2"].map(|text| Some(text.to_string()));
-    HeapChoice { dump, snapshot: Some("4".into()), process, allocator, section }
+    AllocationHeapChoice { memory_dump: dump, snapshot: Some("4".into()), process, allocator, section }
 }
 
 fn object() -> ObjectId {
@@ -119,7 +119,7 @@ fn questions() -> Vec<(CommandLine, String)> {
             questions.push((options.command_line(), text(&options)));
         )* };
     }
-    add!(InfoOptions::default(), InfoOptions { properties: true, shows_secrets: true });
+    add!(InfoOptions::default(), InfoOptions { with_properties: true, shows_secrets: true });
     for (_, group_by) in GroupBy::WORDS_OF_HISTOGRAMS {
         add!(HistogramOptions { group_by: *group_by, ..HistogramOptions::default() });
     }
@@ -128,9 +128,14 @@ fn questions() -> Vec<(CommandLine, String)> {
     add!(HistogramOptions { scope: scope(), heaps: heaps(), order, limits, retained, ..HistogramOptions::default() });
     let retained = Some(RetainedBy::Minimum);
     add!(HistogramOptions { retained, group_by, ..HistogramOptions::default() });
-    let limit = |text: &str, name: &str, bytes| SizeLimit { text: text.into(), types: pattern_as_typed(name), bytes };
+    let limit =
+        |text: &str, name: &str, bytes| FailOverLimit { text: text.into(), types: pattern_as_typed(name), bytes };
     let size_limits = vec![limit("a b=2KiB", "a b", 2048), limit("=C=1", "=C", 1)];
-    add!(HistogramOptions { size_limits, types_apart: true, ..HistogramOptions::default() });
+    add!(HistogramOptions {
+        fail_over_limits: size_limits,
+        splits_same_name_types: true,
+        ..HistogramOptions::default()
+    });
     let type_ownership = TypeOwnership { libraries: patterns("a.*"), mine: patterns("b.*") };
     add!(HistogramOptions { type_ownership, group_by: GroupBy::Owner, ..HistogramOptions::default() });
 
@@ -142,29 +147,33 @@ fn questions() -> Vec<(CommandLine, String)> {
     let select = Some(FieldSelection::parse(".id,.user.name").expect("fields"));
     add!(
         ObjectsOptions { scope: scope(), order, limits, ids_only: true, ..ObjectsOptions::default() },
-        ObjectsOptions { values: true, detached: true, select, ..ObjectsOptions::default() },
+        ObjectsOptions { with_values: true, only_detached: true, selected_fields: select, ..ObjectsOptions::default() },
     );
 
     let (objects, scope_of_object) = (vec![object()], ScopeOptions::of_section(Some("2")));
-    let one = ObjectOptions { scope: scope_of_object.clone(), rows: Some(3), ..ObjectOptions::new(object()) };
-    questions.push((one.command_line(), text(&ShowOptions { objects, scope: one.scope.clone(), rows: one.rows })));
-    let to = RootPathsOptions { with_weak_roots: true, all_steps: true, ..RootPathsOptions::new(object()) };
+    let one = ObjectOptions { scope: scope_of_object.clone(), max_references: Some(3), ..ObjectOptions::new(object()) };
+    questions.push((
+        one.command_line(),
+        text(&ShowOptions { objects, scope: one.scope.clone(), max_references: one.max_references }),
+    ));
+    let to = RootPathsOptions { with_weak_roots: true, with_loader_steps: true, ..RootPathsOptions::new(object()) };
     let to = RootPathsOptions { scope: scope_of_object, ..to };
     for paths in [None, Some(1), Some(5)] {
         let limits = Limits { rows: paths.map(|paths| paths + 1), reverse: false };
-        let to = RootPathsOptions { paths, avoided: patterns("A"), limits, ..to.clone() };
+        let to = RootPathsOptions { max_paths: paths, avoided_types: patterns("A"), limits, ..to.clone() };
         let mut line = to.command_line();
         questions.push((line.clone(), text(&PathsQuestion::ToObject(to.clone()))));
         if paths.is_none() {
             let merged = PathsQuestion::MergedToObject(to, KeptRows::All);
-            questions.push((line.switch("--merge", true).clone(), text(&merged)));
+            questions.push((line.add_switch("--merge", true).clone(), text(&merged)));
         }
     }
     for scope in [types(), scope()] {
         let limits = Limits { rows: Some(7), reverse: false };
         let kept_rows = KeptRows::AtLeast("0.25%".parse().expect("a share"));
-        let all = MergedPathsOptions { avoided: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
-        let all = MergedPathsOptions { with_weak_roots: true, all_steps: true, ..all };
+        let all =
+            MergedPathsOptions { avoided_types: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
+        let all = MergedPathsOptions { with_weak_roots: true, with_loader_steps: true, ..all };
         questions.push((all.command_line(), text(&PathsQuestion::MergedToScope(all))));
     }
 
@@ -175,7 +184,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         ReferrersOptions { order, limits, depth: 500, ..to_object },
         ReferrersOptions { order, limits, scope: scope(), ..ReferrersOptions::new(ReferredTo::Scope) },
     );
-    let (order, limits) = by(DOMINATED);
+    let (order, limits) = by(DOMINATED_OBJECTS);
     let some = Some(object());
     add!(
         DominatorTreeOptions { object: some.clone(), depth: 3, order, limits, ..DominatorTreeOptions::default() },
@@ -183,7 +192,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     );
     for (_, group_by) in GroupBy::WORDS_OF_DOMINATORS {
         let group_by = Some(*group_by);
-        add!(DominatorTreeOptions { group_by, types_apart: true, ..DominatorTreeOptions::default() });
+        add!(DominatorTreeOptions { group_by, splits_same_name_types: true, ..DominatorTreeOptions::default() });
     }
     let min_size = Some("12.5%".parse().expect("a size"));
     for by in [BreakdownBy::Backtrace, BreakdownBy::Type, BreakdownBy::Both, BreakdownBy::Caller] {
@@ -193,11 +202,11 @@ fn questions() -> Vec<(CommandLine, String)> {
     let below = Some("main;run it".to_string());
     let min_size = Some("1000".parse().expect("a size"));
     let whole = BreakdownOptions { scope: scope(), heaps: heaps(), min_size, order, limits, ..Default::default() };
-    add!(BreakdownOptions { object: some, below, depth: Some(0), ..whole });
+    add!(BreakdownOptions { object: some, below_path: below, depth: Some(0), ..whole });
 
     let threshold = "5%".parse().expect("a size");
     let leaks = LeaksOptions { threshold, libraries: patterns("lib"), scope: types(), ..LeaksOptions::default() };
-    add!(LeaksOptions::default(), LeaksOptions { rows: Some(3), exact_sizes: true, ..leaks });
+    add!(LeaksOptions::default(), LeaksOptions { rows: Some(3), shows_exact_bytes: true, ..leaks });
     let (order, limits) = by(NAME);
     add!(ThreadsOptions::default(), ThreadsOptions { name_or_id: Some("a thread".into()), order, limits });
 
@@ -206,7 +215,11 @@ fn questions() -> Vec<(CommandLine, String)> {
     }
     let each_type = Some(crate::analysis::threshold::parse_share("50%").expect("a share"));
     let limits = ["12.5%", "*Cache=1MiB"].map(|text| text.parse().expect("a limit")).to_vec();
-    let growth_limits = GrowthLimits { limits, each_type, min_bytes: Some("1000".parse().expect("a size")) };
+    let growth_limits = GrowthLimits {
+        limits,
+        each_type_share: each_type,
+        each_type_min_growth: Some("1000".parse().expect("a size")),
+    };
     let (order, limits) = by(SHALLOW_DELTA);
     let filtered = ScopeOptions { types: None, ..scope() };
     add!(
@@ -216,13 +229,13 @@ fn questions() -> Vec<(CommandLine, String)> {
             scope: filtered,
             heaps: heaps(),
             growth_limits,
-            retained: true,
+            with_retained: true,
             limits,
             ..DiffOptions::default()
         },
         DiffOptions {
             scope: types(),
-            heaps: HeapChoice { section: Some("2".into()), ..HeapChoice::default() },
+            heaps: AllocationHeapChoice { section: Some("2".into()), ..AllocationHeapChoice::default() },
             ..DiffOptions::default()
         },
         DiffOptions {
@@ -238,25 +251,25 @@ fn questions() -> Vec<(CommandLine, String)> {
         TrendOptions { scope: ScopeOptions { types: None, ..scope() }, limits, growth_limits, ..Default::default() };
     add!(
         TrendOptions::default(),
-        TrendOptions { by: DiffBy::Paths, with_unchanged: true, wide: true, ..TrendOptions::default() },
+        TrendOptions { by: DiffBy::Paths, with_unchanged: true, is_wide: true, ..TrendOptions::default() },
         TrendOptions { by: DiffBy::Groups(GroupBy::Line), retained: true, ..TrendOptions::default() },
         TrendOptions {
             by: DiffBy::Groups(GroupBy::Loader),
             heaps: heaps(),
             retained: true,
             judges_growth: true,
-            by_time: true,
+            sorts_by_time: true,
             min_growth,
             ..trend
         },
     );
     let (order, limits) = by(COPIES);
     add!(
-        StringsOptions { order: Some(BYTES), duplicates: true, ..StringsOptions::default() },
+        StringsOptions { order: Some(BYTES), only_duplicates: true, ..StringsOptions::default() },
         StringsOptions {
             grep: Some(pattern("/^a b/")),
-            full: true,
-            holders: true,
+            with_full_texts: true,
+            with_holders: true,
             filter: filter(),
             order,
             limits,
@@ -280,7 +293,7 @@ fn words_that_ask_again_ask_the_same() {
         words.extend(files.iter().map(|file| file.to_string()));
         // A terminal has a limit of its own.
         words.extend(["-n", "0"].iter().filter(|_| !has_limit).map(|word| word.to_string()));
-        let parsed = command_line().try_get_matches_from(with_joined_values(words.iter().map(Into::into)));
+        let parsed = command_line().try_get_matches_from(with_joined_retained_values(words.iter().map(Into::into)));
         let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
         let parsed = parsed.unwrap_or_else(|error| panic!("{words:?}: {error}"));
         let asked = question_of(&parsed.command).unwrap_or_default();

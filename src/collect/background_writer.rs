@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::dump_file::DumpFile;
 use super::process_watch::{POLL_INTERVAL, ProcessWatch};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use crate::files::AtExit;
+use crate::files::ExitAction;
 
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Bytes between the two threads where the process stands still until all is read: used when the disk is slow.
@@ -20,10 +20,11 @@ pub(super) const SMALL_WRITE_QUEUE_BYTES: usize = 2 << 20;
 /// Overhead of a chunk beside its bytes: they may come one by one.
 const CHUNK_OVERHEAD_BYTES: usize = 128;
 
+/// Bytes that wait for the thread that writes, and a signal when there are fewer.
 #[derive(Debug, Default)]
 struct WaitingBytes {
     bytes: Mutex<usize>,
-    has_fewer: Condvar,
+    on_fewer_bytes: Condvar,
 }
 
 impl WaitingBytes {
@@ -34,32 +35,32 @@ impl WaitingBytes {
 
 /// A file being written by a thread of its own.
 pub(super) struct BackgroundWriter {
-    chunks: Option<Sender<Vec<u8>>>,
-    writer: Option<JoinHandle<Result<DumpFile, Refusal>>>,
-    waiting: Arc<WaitingBytes>,
+    chunk_sender: Option<Sender<Vec<u8>>>,
+    writer_thread: Option<JoinHandle<Result<DumpFile, Refusal>>>,
+    waiting_bytes: Arc<WaitingBytes>,
     max_queued_bytes: usize,
     /// Of the file, as the user wrote it.
-    name: String,
+    file_name: String,
     /// Takes the file away when the run fails: its writer may be waiting for a disk meanwhile.
-    removal: Option<AtExit>,
+    removal: Option<ExitAction>,
 }
 
 impl BackgroundWriter {
     /// Starts the thread; `slack` bytes may wait for it.
     pub(super) fn start(mut file: DumpFile, slack: usize) -> Result<Self, Refusal> {
         let (chunks, received) = channel();
-        let (name, removal) = (file.name(), file.take_removal());
+        let (name, removal) = (file.display_name(), file.take_removal());
         let waiting = Arc::new(WaitingBytes::default());
         let shared = Arc::clone(&waiting);
-        let write = move || write_all(file, received, &shared);
+        let write = move || write_chunks(file, received, &shared);
         let writer = std::thread::Builder::new().name("dump file".into()).spawn(write);
         let writer = writer.map_err(|error| Refusal::system("cannot start a thread", error))?;
         Ok(BackgroundWriter {
-            chunks: Some(chunks),
-            writer: Some(writer),
-            waiting,
+            chunk_sender: Some(chunks),
+            writer_thread: Some(writer),
+            waiting_bytes: waiting,
             max_queued_bytes: slack,
-            name,
+            file_name: name,
             removal,
         })
     }
@@ -69,8 +70,8 @@ impl BackgroundWriter {
     pub(super) fn write(&mut self, bytes: &[u8], watch: &mut ProcessWatch<'_>) -> Result<(), Refusal> {
         for chunk in bytes.chunks(CHUNK_BYTES) {
             self.wait_for_room(watch)?;
-            *self.waiting.lock() += chunk.len() + CHUNK_OVERHEAD_BYTES;
-            let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(chunk.to_vec()).is_ok());
+            *self.waiting_bytes.lock() += chunk.len() + CHUNK_OVERHEAD_BYTES;
+            let sent = self.chunk_sender.as_ref().is_some_and(|chunks| chunks.send(chunk.to_vec()).is_ok());
             if !sent {
                 // The writer ends early for one reason.
                 return Err(self.join_writer().err().unwrap_or_else(writer_ended_refusal));
@@ -80,11 +81,12 @@ impl BackgroundWriter {
     }
 
     fn wait_for_room(&self, watch: &mut ProcessWatch<'_>) -> Result<(), Refusal> {
-        let waiting = Arc::clone(&self.waiting);
+        let waiting = Arc::clone(&self.waiting_bytes);
         let mut bytes = waiting.lock();
         let (mut last, mut moved) = (*bytes, Instant::now());
-        while *bytes > self.max_queued_bytes && self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
-            let waited = self.waiting.has_fewer.wait_timeout(bytes, POLL_INTERVAL);
+        while *bytes > self.max_queued_bytes && self.writer_thread.as_ref().is_some_and(|writer| !writer.is_finished())
+        {
+            let waited = self.waiting_bytes.on_fewer_bytes.wait_timeout(bytes, POLL_INTERVAL);
             bytes = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(bytes, _)| bytes);
             if *bytes != last {
                 (last, moved) = (*bytes, Instant::now());
@@ -92,7 +94,7 @@ impl BackgroundWriter {
             // Its CPU time does not matter here: it is the output that does not go on.
             watch.check_progress(true)?;
             if moved.elapsed() >= watch.answer_limit() {
-                let text = format!("{} took nothing for {}", self.name, format_seconds(watch.answer_limit()));
+                let text = format!("{} took nothing for {}", self.file_name, format_seconds(watch.answer_limit()));
                 return Err(Refusal::new(RefusalCode::Timeout, text)
                     .with_hint("the run was ended, for the process not to stand still; --timeout allows more"));
             }
@@ -108,8 +110,8 @@ impl BackgroundWriter {
     }
 
     fn join_writer(&mut self) -> Result<DumpFile, Refusal> {
-        self.chunks = None;
-        let writer = self.writer.take().ok_or_else(writer_ended_refusal)?;
+        self.chunk_sender = None;
+        let writer = self.writer_thread.take().ok_or_else(writer_ended_refusal)?;
         writer.join().map_err(|_| writer_ended_refusal())?
     }
 }
@@ -118,11 +120,11 @@ fn writer_ended_refusal() -> Refusal {
     Refusal::new(RefusalCode::System, "the thread that writes the file has ended")
 }
 
-fn write_all(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &WaitingBytes) -> Result<DumpFile, Refusal> {
+fn write_chunks(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &WaitingBytes) -> Result<DumpFile, Refusal> {
     for chunk in chunks {
         file.write(&chunk)?;
         *waiting.lock() -= chunk.len() + CHUNK_OVERHEAD_BYTES;
-        waiting.has_fewer.notify_one();
+        waiting.on_fewer_bytes.notify_one();
     }
     Ok(file)
 }

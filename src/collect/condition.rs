@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::hotspot::PerfData;
-use super::process::{Process, memory_limit};
+use super::process::{Process, memory_limit_bytes};
 use super::refusal::{Refusal, RefusalCode};
 use crate::units::{format_bytes, parse_duration, parse_size};
 
@@ -46,13 +46,13 @@ impl Measure {
 
 /// One of the conditions that `or` joins.
 #[derive(Debug, Clone, PartialEq)]
-struct Term {
+struct ConditionTerm {
     text: String,
     measure: Measure,
     /// Bytes, a share, or bytes a second.
     limit: f64,
     /// The limit is a share.
-    is_share: bool,
+    is_limit_share: bool,
     /// How long it must hold without a break; of what grows and of `gc-time` the time that is looked back on.
     window: Duration,
 }
@@ -61,7 +61,7 @@ struct Term {
 /// to be taken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    terms: Vec<Term>,
+    terms: Vec<ConditionTerm>,
 }
 
 impl fmt::Display for Condition {
@@ -81,7 +81,7 @@ impl FromStr for Condition {
     }
 }
 
-impl FromStr for Term {
+impl FromStr for ConditionTerm {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -116,7 +116,7 @@ impl FromStr for Term {
         if window > MAX_WINDOW || measure.is_measured_over_window() && window < READING_INTERVAL * 2 {
             return Err(format!("\"{text}\": the time is from 2s to 24h"));
         }
-        Ok(Term { text: text.to_string(), measure, limit, is_share, window })
+        Ok(ConditionTerm { text: text.to_string(), measure, limit, is_limit_share: is_share, window })
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) struct Reading {
     /// Resident memory.
     memory_bytes: u64,
     /// Memory that there may be: of the control group, else of the machine.
-    limit_bytes: Option<u64>,
+    memory_limit_bytes: Option<u64>,
     heap_bytes: Option<u64>,
     /// In collections, since the start.
     gc_time: Option<Duration>,
@@ -138,17 +138,17 @@ impl Reading {
         let data = needs_counters.then(|| PerfData::of(process)).flatten();
         Reading {
             memory_bytes: process.rss_bytes(),
-            limit_bytes: memory_limit(process),
-            heap_bytes: data.as_ref().and_then(PerfData::heap_bytes),
+            memory_limit_bytes: memory_limit_bytes(process),
+            heap_bytes: data.as_ref().and_then(PerfData::used_heap_bytes),
             gc_time: data.as_ref().and_then(PerfData::gc_time),
         }
     }
 
     /// The figure that a measure goes by; of what has a window the one whose change is looked at.
-    fn figure(&self, term: &Term) -> Option<f64> {
+    fn figure_for(&self, term: &ConditionTerm) -> Option<f64> {
         match term.measure {
-            Measure::Memory if term.is_share => {
-                self.limit_bytes.filter(|&limit| limit > 0).map(|limit| self.memory_bytes as f64 / limit as f64)
+            Measure::Memory if term.is_limit_share => {
+                self.memory_limit_bytes.filter(|&limit| limit > 0).map(|limit| self.memory_bytes as f64 / limit as f64)
             }
             Measure::Memory | Measure::Growth => Some(self.memory_bytes as f64),
             Measure::Heap => self.heap_bytes.map(|bytes| bytes as f64),
@@ -171,9 +171,9 @@ impl<'c> ConditionWatch<'c> {
     }
 
     /// Error: `usage`, where a figure that the condition needs is not published.
-    pub(super) fn check_figures(&self, process: &Process) -> Result<(), Refusal> {
+    pub(super) fn check_figures_published(&self, process: &Process) -> Result<(), Refusal> {
         let reading = Reading::of(process, self.condition);
-        match self.condition.terms.iter().find(|term| reading.figure(term).is_none()) {
+        match self.condition.terms.iter().find(|term| reading.figure_for(term).is_none()) {
             None => Ok(()),
             Some(term) => {
                 let text = format!("process {} does not publish what \"{}\" takes", process.pid, term.text);
@@ -185,16 +185,16 @@ impl<'c> ConditionWatch<'c> {
     }
 
     /// Forgets what was seen: a dump changes the memory of a process.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_readings(&mut self) {
         self.readings.iter_mut().for_each(VecDeque::clear);
     }
 
     /// Takes note of a reading at a time that only goes forward; gives a sentence when the condition holds. O(window).
-    pub(super) fn note(&mut self, at: Duration, reading: &Reading) -> Option<String> {
+    pub(super) fn note_reading(&mut self, at: Duration, reading: &Reading) -> Option<String> {
         let terms = self.condition.terms.iter().zip(&mut self.readings);
         let mut held = terms.filter_map(|(term, readings)| {
-            let figure = reading.figure(term)?;
-            term.note_and_check(readings, at, figure).then(|| term.sentence(readings, figure, reading))
+            let figure = reading.figure_for(term)?;
+            term.note_figure_and_check(readings, at, figure).then(|| term.sentence(readings, figure, reading))
         });
         let first = held.next();
         // Each term takes note of each reading.
@@ -203,9 +203,9 @@ impl<'c> ConditionWatch<'c> {
     }
 }
 
-impl Term {
+impl ConditionTerm {
     /// Takes note of a figure; returns true when the term has held for its time.
-    fn note_and_check(&self, readings: &mut VecDeque<(Duration, f64)>, at: Duration, figure: f64) -> bool {
+    fn note_figure_and_check(&self, readings: &mut VecDeque<(Duration, f64)>, at: Duration, figure: f64) -> bool {
         if !self.measure.is_measured_over_window() {
             if figure <= self.limit {
                 readings.clear();
@@ -221,12 +221,12 @@ impl Term {
         while readings.get(1).is_some_and(|(second, _)| at.saturating_sub(*second) >= self.window) {
             readings.pop_front();
         }
-        at.saturating_sub(readings[0].0) >= self.window && self.rate(readings) > self.limit
+        at.saturating_sub(readings[0].0) >= self.window && self.change_per_second(readings) > self.limit
     }
 
     /// Change a second, over the window: of memory between the medians of its halves, which a value that flickers does not
     /// bend; of time its share.
-    fn rate(&self, readings: &VecDeque<(Duration, f64)>) -> f64 {
+    fn change_per_second(&self, readings: &VecDeque<(Duration, f64)>) -> f64 {
         let half = readings.len() / 2;
         let (Some(first), Some(last), 1..) = (readings.front(), readings.back(), half) else { return 0.0 };
         let newer = readings.len() - half;
@@ -243,18 +243,20 @@ impl Term {
 
     fn sentence(&self, readings: &VecDeque<(Duration, f64)>, figure: f64, reading: &Reading) -> String {
         let is = match self.measure {
-            Measure::Memory if self.is_share => format!(
+            Measure::Memory if self.is_limit_share => format!(
                 "memory is {}, {:.1} % of {}",
                 format_bytes(reading.memory_bytes),
                 figure * 100.0,
-                format_bytes(reading.limit_bytes.unwrap_or(0))
+                format_bytes(reading.memory_limit_bytes.unwrap_or(0))
             ),
             Measure::Memory => format!("memory is {}", format_bytes(figure as u64)),
             Measure::Heap => format!("the heap has {}", format_bytes(figure as u64)),
             Measure::Growth => {
-                format!("memory grows by {} a minute", format_bytes((self.rate(readings) * 60.0) as u64))
+                format!("memory grows by {} a minute", format_bytes((self.change_per_second(readings) * 60.0) as u64))
             }
-            Measure::GcTime => format!("collections take {:.1} % of the time", self.rate(readings) * 100.0),
+            Measure::GcTime => {
+                format!("collections take {:.1} % of the time", self.change_per_second(readings) * 100.0)
+            }
         };
         format!("{is}: {}", self.text)
     }
@@ -275,18 +277,21 @@ mod tests {
         let condition = condition(text);
         let mut watch = ConditionWatch::new(&condition);
         let seconds = (0u64..).zip(readings);
-        seconds.filter_map(|(at, reading)| watch.note(Duration::from_secs(at), &reading).map(|_| at)).collect()
+        seconds.filter_map(|(at, reading)| watch.note_reading(Duration::from_secs(at), &reading).map(|_| at)).collect()
     }
 
     fn memory(bytes: u64) -> Reading {
-        Reading { memory_bytes: bytes, limit_bytes: Some(4 * GIB), ..Reading::default() }
+        Reading { memory_bytes: bytes, memory_limit_bytes: Some(4 * GIB), ..Reading::default() }
     }
 
     #[test]
     fn conditions_as_they_are_written() {
         let read = condition("memory>75% or  heap > 3GiB for 30s or growth > 10MiB/min for 5min or gc-time > 20%");
-        let terms: Vec<(Measure, f64, bool, u64)> =
-            read.terms.iter().map(|term| (term.measure, term.limit, term.is_share, term.window.as_secs())).collect();
+        let terms: Vec<(Measure, f64, bool, u64)> = read
+            .terms
+            .iter()
+            .map(|term| (term.measure, term.limit, term.is_limit_share, term.window.as_secs()))
+            .collect();
         let wanted = [
             (Measure::Memory, 0.75, true, 0),
             (Measure::Heap, 3.0 * GIB as f64, false, 30),
@@ -362,7 +367,7 @@ mod tests {
     #[test]
     fn what_is_not_published_is_refused() {
         let process = Process::open(std::process::id()).expect("this process");
-        let refusal = |text: &str| ConditionWatch::new(&condition(text)).check_figures(&process).err();
+        let refusal = |text: &str| ConditionWatch::new(&condition(text)).check_figures_published(&process).err();
         assert!(refusal("memory > 75% or growth > 1GiB/min").is_none());
         assert_eq!(refusal("memory > 75% or heap > 1GiB").expect("no counters").code, RefusalCode::Usage);
     }

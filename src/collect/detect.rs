@@ -5,18 +5,18 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use super::TargetRuntime;
-use super::dotnet::find_socket;
+use super::dotnet::find_diagnostic_socket;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
 
 /// Finds the runtime. Error: `no-runtime` with the name of what it is instead, `not-permitted`.
-pub(super) fn detect(process: &Process) -> Result<TargetRuntime, Refusal> {
+pub(super) fn detect_runtime(process: &Process) -> Result<TargetRuntime, Refusal> {
     let files = process.mapped_files()?;
-    if let Some(runtime) = runtime_of_files(&files, &program_name(process)) {
+    if let Some(runtime) = runtime_by_file_names(&files, &program_name(process)) {
         return Ok(runtime);
     }
     // A program in one file has its runtime inside.
-    match find_socket(process)?.is_some() || has_dotnet_threads(process) {
+    match find_diagnostic_socket(process)?.is_some() || has_dotnet_threads(process) {
         true => Ok(TargetRuntime::Dotnet),
         false => Err(no_runtime_refusal(process, &files)),
     }
@@ -41,7 +41,7 @@ fn file_names(files: &[String]) -> impl Iterator<Item = &str> {
 }
 
 /// By the names of mapped files, and of the program.
-fn runtime_of_files(files: &[String], program: &str) -> Option<TargetRuntime> {
+fn runtime_by_file_names(files: &[String], program: &str) -> Option<TargetRuntime> {
     let names = || file_names(files);
     let has = |wanted: &str| names().any(|name| name == wanted);
     let has_prefix = |start: &str| names().any(|name| name.starts_with(start));
@@ -109,7 +109,7 @@ fn no_runtime_refusal(process: &Process, files: &[String]) -> Refusal {
         " but Mono"
     } else if has("libpython") || program.starts_with("python") {
         " but Python"
-    } else if is_go(process) {
+    } else if is_go_program(process) {
         " but Go"
     } else {
         ""
@@ -122,7 +122,7 @@ fn no_runtime_refusal(process: &Process, files: &[String]) -> Refusal {
 }
 
 /// Go's linker writes a section of its own into each program.
-fn is_go(process: &Process) -> bool {
+fn is_go_program(process: &Process) -> bool {
     let names = || -> Option<Vec<u8>> {
         const MAX_SECTION_NAMES_BYTES: usize = 64 << 10;
         let file = File::open(process.proc_path("exe")).ok()?;
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn runtimes_are_known_by_their_libraries() {
         let found = |files: &[&str], program| {
-            runtime_of_files(&files.iter().map(|file| file.to_string()).collect::<Vec<_>>(), program)
+            runtime_by_file_names(&files.iter().map(|file| file.to_string()).collect::<Vec<_>>(), program)
         };
         let cases = [
             ("/usr/lib/jvm/lib/server/libjvm.so", "java", Some(TargetRuntime::Hotspot)),
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn this_program_is_no_runtime() {
         let process = Process::open(std::process::id()).expect("this process");
-        let refusal = detect(&process).expect_err("Rust");
+        let refusal = detect_runtime(&process).expect_err("Rust");
         assert_eq!(refusal.code, RefusalCode::NoRuntime);
         assert!(refusal.text.ends_with("heapdump knows"), "{}", refusal.text);
-        assert!(!is_go(&process));
+        assert!(!is_go_program(&process));
         for runtime in [TargetRuntime::Hotspot, TargetRuntime::Dotnet] {
             assert_eq!(check_runtime(&process, runtime).expect_err("Rust").code, RefusalCode::NoRuntime);
         }

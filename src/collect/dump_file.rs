@@ -10,14 +10,18 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{OWNER_ONLY_MODE, create_part_file, link, link_over, lock, remove_dead_parts, rename_to_new};
+use super::part_file::{
+    OWNER_ONLY_MODE, create_part_file, link_unnamed, link_unnamed_over, remove_dead_part_files,
+    rename_without_replacing, try_lock,
+};
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{AtExit, RawOutput, folder_of, free_bytes};
+use crate::files::{ExitAction, RawOutput, folder_of, free_bytes};
 use crate::units::format_bytes;
 
 /// Ends the name of a dump of which a part was lost.
 const INCOMPLETE_SUFFIX: &str = ".incomplete";
 
+/// How the bytes are written.
 #[derive(Debug)]
 enum Encoder {
     Plain(RawOutput),
@@ -30,7 +34,7 @@ enum UnfinishedDump {
     /// A file without a name gets one.
     Unnamed,
     /// A file of another name is renamed, or taken away.
-    PartFile { path: PathBuf, removal: Option<AtExit> },
+    PartFile { path: PathBuf, removal: Option<ExitAction> },
     /// They are where they belong.
     Stream,
 }
@@ -45,14 +49,14 @@ pub(super) struct DumpFile {
     /// Bytes of the dump, before compression.
     pub(super) written_bytes: u64,
     /// The most that it may have.
-    limit_bytes: u64,
+    max_bytes: u64,
 }
 
 impl DumpFile {
     /// Opens the file's folder and a file without a name in it; `-` is standard output. Error: `exists` without
     /// `replaces`; `not-permitted`, `no-space` or `system` where no file can be made.
     pub(super) fn create(path: &Path, replaces: bool) -> Result<Self, Refusal> {
-        Self::create_with(path, replaces, open_unnamed)
+        Self::create_with(path, replaces, open_unnamed_file)
     }
 
     /// The same; `open_unnamed` opens a file without a name in a folder, or says that there are none.
@@ -67,7 +71,7 @@ impl DumpFile {
             path: path.to_path_buf(),
             replaces_existing: replaces,
             written_bytes: 0,
-            limit_bytes: u64::MAX,
+            max_bytes: u64::MAX,
         };
         if path.as_os_str() == "-" {
             return Ok(file(Encoder::Plain(RawOutput::StandardOutput(io::stdout())), UnfinishedDump::Stream));
@@ -89,14 +93,14 @@ impl DumpFile {
                 return Err(already_exists_refusal(path));
             }
         }
-        remove_dead_parts(path);
+        remove_dead_part_files(path);
         let (raw, unfinished) = match open_unnamed(folder_of(path)) {
             Ok(unnamed) => {
                 // It has another name for a moment when it replaces a file.
-                let _ = lock(&unnamed);
+                let _ = try_lock(&unnamed);
                 (unnamed, UnfinishedDump::Unnamed)
             }
-            Err(error) if knows_no_unnamed_files(&error) => {
+            Err(error) if means_no_unnamed_files(&error) => {
                 let (raw, part, removal) = create_part_file(path).map_err(cannot)?;
                 (raw, UnfinishedDump::PartFile { path: part, removal: Some(removal) })
             }
@@ -118,12 +122,12 @@ impl DumpFile {
         let times = if matches!(self.out, Encoder::Gzip(_)) { 10 } else { 1 };
         let file = self.file().filter(|_| !matches!(self.unfinished, UnfinishedDump::Stream));
         let free = file.and_then(free_bytes).map(|free| (free - free / 10).saturating_mul(times));
-        self.limit_bytes = most.or(free).unwrap_or(u64::MAX);
+        self.max_bytes = most.or(free).unwrap_or(u64::MAX);
         self
     }
 
     /// As the user wrote it.
-    pub(super) fn name(&self) -> String {
+    pub(super) fn display_name(&self) -> String {
         if self.path.as_os_str() == "-" { "standard output".into() } else { self.path.display().to_string() }
     }
 
@@ -144,14 +148,15 @@ impl DumpFile {
     }
 
     /// Guard that takes the file away when the run fails; the caller has to see to it from here on.
-    pub(super) fn take_removal(&mut self) -> Option<AtExit> {
+    pub(super) fn take_removal(&mut self) -> Option<ExitAction> {
         match &mut self.unfinished {
             UnfinishedDump::PartFile { removal, .. } => removal.take(),
             _ => None,
         }
     }
 
-    pub(super) fn put_removal(&mut self, given: Option<AtExit>) {
+    /// Gives the guard back.
+    pub(super) fn put_removal(&mut self, given: Option<ExitAction>) {
         if let UnfinishedDump::PartFile { removal, .. } = &mut self.unfinished {
             *removal = given;
         }
@@ -159,8 +164,8 @@ impl DumpFile {
 
     /// Writes a part of the dump. Error: `too-large` behind the limit, `no-space` and what else the system says.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        if bytes.len() as u64 > self.limit_bytes.saturating_sub(self.written_bytes) {
-            let text = format!("more than {} came for {}", format_bytes(self.limit_bytes), self.name());
+        if bytes.len() as u64 > self.max_bytes.saturating_sub(self.written_bytes) {
+            let text = format!("more than {} came for {}", format_bytes(self.max_bytes), self.display_name());
             return Err(Refusal::new(RefusalCode::TooLarge, text).with_hint(
                 "--max-size allows more; without it that is the free disk less a tenth, ten times as much in .gz",
             ));
@@ -174,10 +179,10 @@ impl DumpFile {
     }
 
     fn write_refusal(&self, error: io::Error) -> Refusal {
-        match Refusal::system(&format!("cannot write {}", self.name()), error) {
+        match Refusal::system(&format!("cannot write {}", self.display_name()), error) {
             Refusal { code: RefusalCode::NoSpace, .. } => Refusal::new(
                 RefusalCode::NoSpace,
-                format!("disk full after {} of {}", format_bytes(self.written_bytes), self.name()),
+                format!("disk full after {} of {}", format_bytes(self.written_bytes), self.display_name()),
             )
             .with_hint("-o puts it elsewhere; a name that ends in .gz compresses it"),
             refusal => refusal,
@@ -245,10 +250,10 @@ impl DumpFile {
         let Some(file) = self.file() else { return Ok(()) };
         crate::files::wait_if_signalled();
         let named = match &self.unfinished {
-            UnfinishedDump::Unnamed if replaces => link_over(file, path),
-            UnfinishedDump::Unnamed => link(file, path),
+            UnfinishedDump::Unnamed if replaces => link_unnamed_over(file, path),
+            UnfinishedDump::Unnamed => link_unnamed(file, path),
             UnfinishedDump::PartFile { path: part, .. } if replaces => fs::rename(part, path),
-            UnfinishedDump::PartFile { path: part, .. } => rename_to_new(part, path),
+            UnfinishedDump::PartFile { path: part, .. } => rename_without_replacing(part, path),
             UnfinishedDump::Stream => return Ok(()),
         };
         match named {
@@ -264,7 +269,7 @@ impl DumpFile {
     }
 }
 
-/// Is there room for `expected` bytes and a tenth on the file system of `place`?
+/// Is there room for `expected` bytes and a tenth on the file system of an open file or folder?
 pub(super) fn check_space(unfinished: impl AsFd, expected: u64, name: &str) -> Result<(), Refusal> {
     // What the system does not tell stops nobody.
     let Some(free) = free_bytes(unfinished) else { return Ok(()) };
@@ -280,13 +285,13 @@ fn already_exists_refusal(path: &Path) -> Refusal {
     Refusal::new(RefusalCode::Exists, text).with_hint("nothing was asked of the process")
 }
 
-fn open_unnamed(folder: &Path) -> io::Result<File> {
+fn open_unnamed_file(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(folder, flags, Mode::from_raw_mode(OWNER_ONLY_MODE)).map(File::from)?)
 }
 
 /// File systems without unnamed files say so in one of these ways.
-fn knows_no_unnamed_files(error: &io::Error) -> bool {
+fn means_no_unnamed_files(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let known = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL, Errno::NOENT];
     let code = Errno::from_io_error(error);

@@ -6,13 +6,13 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde::Serialize;
 
-use super::detect::{detect, is_browser_helper};
+use super::detect::{detect_runtime, is_browser_helper};
 use super::hotspot::{PerfData, has_socket};
-use super::process::{Process, pids, user_name};
+use super::process::{Process, all_pids, user_name};
 use super::refusal::{Refusal, RefusalCode};
 use super::{TargetRuntime, dotnet, inspector};
 
-/// A .NET runtime that does not answer by then is listed without its version.
+/// A .NET runtime that does not answer by then is listed with the version that its path gives.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// List of what can be dumped.
@@ -33,9 +33,9 @@ pub enum DumpTargetList {
     },
     /// Behind an inspector.
     #[non_exhaustive]
-    Targets {
+    InspectorTargets {
         /// In the inspector's order.
-        targets: Vec<TargetRow>,
+        targets: Vec<InspectorTargetRow>,
     },
 }
 
@@ -64,7 +64,7 @@ pub struct ProcessRow {
 /// A page or worker.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
-pub struct TargetRow {
+pub struct InspectorTargetRow {
     /// From 1, for `--target`.
     pub number: usize,
     /// `page`, `node`, `worker`.
@@ -80,7 +80,7 @@ impl DumpTargetList {
     pub fn is_empty(&self) -> bool {
         match self {
             DumpTargetList::Processes { processes, .. } => processes.is_empty(),
-            DumpTargetList::Targets { targets } => targets.is_empty(),
+            DumpTargetList::InspectorTargets { targets } => targets.is_empty(),
         }
     }
 
@@ -90,10 +90,10 @@ impl DumpTargetList {
             DumpTargetList::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {
                 let which = match rustix::process::geteuid().is_root() {
                     // There are few, which protect themselves.
-                    true => format!(": {}", first_pids(unreadable_pids)),
+                    true => format!(": {}", first_pids_text(unreadable_pids)),
                     false => ": they are of other users; root can".into(),
                 };
-                Some(format!("{} cannot be looked into{which}", crate::units::count_of(*count, "processes")))
+                Some(format!("{} cannot be looked into{which}", crate::units::count_with_noun(*count, "processes")))
             }
             _ => None,
         }
@@ -101,7 +101,7 @@ impl DumpTargetList {
 }
 
 /// Ten at most, and how many more there are.
-fn first_pids(pids: &[u32]) -> String {
+fn first_pids_text(pids: &[u32]) -> String {
     const MAX_NAMED_PIDS: usize = 10;
     let named: Vec<String> = pids.iter().take(MAX_NAMED_PIDS).map(u32::to_string).collect();
     let more = pids.len().saturating_sub(MAX_NAMED_PIDS);
@@ -110,13 +110,13 @@ fn first_pids(pids: &[u32]) -> String {
 
 /// Lists the processes of this machine.
 pub fn list_processes() -> DumpTargetList {
-    let mut pids: Vec<u32> = pids().collect();
+    let mut pids: Vec<u32> = all_pids().collect();
     pids.sort_unstable();
     let (mut processes, mut unreadable_pids) = (Vec::new(), Vec::new());
     for pid in pids.into_iter().filter(|&pid| pid != std::process::id()) {
         // One that has ended meanwhile is none.
         let Ok(process) = Process::open(pid) else { continue };
-        match detect(&process) {
+        match detect_runtime(&process) {
             Ok(runtime) if !is_browser_helper(&process, runtime) => processes.extend(process_row(&process, runtime)),
             Err(refusal) if refusal.code == RefusalCode::NotPermitted => unreadable_pids.push(pid),
             _ => {}
@@ -126,21 +126,21 @@ pub fn list_processes() -> DumpTargetList {
 }
 
 /// Lists the pages and workers behind an inspector. Error: `protocol`, `timeout`, what the system says.
-pub fn list_targets(url: &str) -> Result<DumpTargetList, Refusal> {
-    let rows = inspector::list_targets(url)?.into_iter().enumerate();
-    let row = |(at, (kind, title, url))| TargetRow { number: at + 1, kind, title, url };
-    Ok(DumpTargetList::Targets { targets: rows.map(row).collect() })
+pub fn list_inspector_targets(url: &str) -> Result<DumpTargetList, Refusal> {
+    let rows = inspector::list_target_fields(url)?.into_iter().enumerate();
+    let row = |(at, (kind, title, url))| InspectorTargetRow { number: at + 1, kind, title, url };
+    Ok(DumpTargetList::InspectorTargets { targets: rows.map(row).collect() })
 }
 
 fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> {
     let state = process.state().ok()?;
     let data = (runtime == TargetRuntime::Hotspot).then(|| PerfData::of(process)).flatten();
-    let published = data.as_ref().and_then(|data| data.version().map(String::from));
+    let published = data.as_ref().and_then(|data| data.full_java_version().map(String::from));
     let (version, can_dump) = match runtime {
         // It could not answer.
         _ if state.is_stopped() => (published, Some(RefusalCode::Stopped)),
-        TargetRuntime::Hotspot => (published, hotspot_refusal(process, data.as_ref())),
-        TargetRuntime::Dotnet => dotnet_version_and_refusal(process),
+        TargetRuntime::Hotspot => (published, hotspot_refusal_code(process, data.as_ref())),
+        TargetRuntime::Dotnet => dotnet_version_and_refusal_code(process),
         TargetRuntime::Node | TargetRuntime::Chromium => match inspector::find_inspector(process, false) {
             Some(inspector) => (Some(inspector.version), None),
             None if runtime == TargetRuntime::Chromium => (None, Some(RefusalCode::DiagnosticsDisabled)),
@@ -155,14 +155,14 @@ fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> 
         user: user_name(process.uid),
         runtime,
         version,
-        heap: data.as_ref().and_then(PerfData::heap_bytes),
+        heap: data.as_ref().and_then(PerfData::used_heap_bytes),
         memory: process.rss_bytes(),
         can_dump: can_dump.map_or("yes".into(), |code| code.to_string()),
         command: command.unwrap_or_else(|| process.arguments().join(" ")),
     })
 }
 
-fn hotspot_refusal(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
+fn hotspot_refusal_code(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
     if data.is_some_and(PerfData::is_attach_disabled) {
         return Some(RefusalCode::DiagnosticsDisabled);
     }
@@ -170,7 +170,7 @@ fn hotspot_refusal(process: &Process, data: Option<&PerfData>) -> Option<Refusal
     (!catches && !has_socket(process)).then_some(RefusalCode::SignalNotCaught)
 }
 
-fn dotnet_version_and_refusal(process: &Process) -> (Option<String>, Option<RefusalCode>) {
+fn dotnet_version_and_refusal_code(process: &Process) -> (Option<String>, Option<RefusalCode>) {
     let by_path = || dotnet::version_by_path(process);
     match dotnet::probe_version(process, ANSWER_TIMEOUT) {
         Ok(Some(version)) => (version.or_else(by_path), None),

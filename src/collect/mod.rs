@@ -1,6 +1,6 @@
 //! Heap dumps of live processes, from outside: over the runtime's own socket, as its own tools do, with nothing but the
 //! kernel. One file a protocol; beside them what is common: what a process is (`process`), the file (`dump_file`), what
-//! is put right whatever happens ([`AtExit`](crate::files::AtExit)).
+//! is put right whatever happens ([`ExitAction`](crate::files::ExitAction)).
 //!
 //! The rules that hold for all runtimes:
 //!
@@ -20,7 +20,6 @@ mod hotspot;
 mod http;
 mod inspector;
 mod list;
-mod lock;
 mod part_file;
 #[doc(hidden)]
 pub mod peer_answers;
@@ -28,6 +27,7 @@ mod ports;
 mod pprof;
 mod private_folder;
 mod process;
+mod process_lock;
 mod process_watch;
 mod refusal;
 mod request;
@@ -41,13 +41,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::input::Severity;
-use crate::units::{count_of, format_bytes};
+use crate::units::{count_with_noun, format_bytes};
 pub use condition::Condition;
-pub use list::{DumpTargetList, ProcessRow, TargetRow, list_processes, list_targets};
+pub use list::{DumpTargetList, InspectorTargetRow, ProcessRow, list_inspector_targets, list_processes};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::{collect, default_file_name};
 pub use second_process::run_in_second_process;
-pub use series::{Series, SeriesEnd, SeriesObserver, SeriesOptions, collect_series};
+pub use series::{SeriesEnd, SeriesObserver, SeriesOptions, SeriesResult, collect_series};
 
 /// Runtime of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -85,7 +85,7 @@ impl TargetRuntime {
     }
 
     /// The name of the format that its dumps have, and how their files' names end.
-    fn format(self) -> (&'static str, &'static str) {
+    fn format_and_extension(self) -> (&'static str, &'static str) {
         match self {
             TargetRuntime::Dotnet => ("nettrace", "nettrace"),
             TargetRuntime::Hotspot => ("hprof", "hprof"),
@@ -102,18 +102,18 @@ pub struct CollectOptions {
     /// The process; none with an address.
     pub pid: Option<u32>,
     /// Address of an inspector, `http://127.0.0.1:9229`, or of a profile, `http://127.0.0.1:6060/debug/pprof/heap`.
-    pub url: Option<String>,
+    pub inspector_url: Option<String>,
     /// Page or worker: a number from 1, or a part of its title or address.
-    pub target: Option<String>,
+    pub inspector_target: Option<String>,
     /// The class histogram in place of a dump: text, of HotSpot alone.
-    pub histogram: bool,
+    pub take_histogram: bool,
     /// Allow a signal that opens the inspector of a Node.js that has none open.
     pub open_inspector: bool,
     /// File of the dump; `-` is standard output. Default: a name made of the process and the time; of a histogram standard
     /// output.
     pub output: Option<PathBuf>,
     /// Folder of a file with the default name, in place of `output`.
-    pub folder: Option<PathBuf>,
+    pub output_folder: Option<PathBuf>,
     /// Replace the file that is there.
     pub replace_existing: bool,
     /// Runtime of the process, not to be found out.
@@ -123,17 +123,17 @@ pub struct CollectOptions {
     /// The most that a .NET runtime may buffer. Default: by the size of the process.
     pub max_buffer_bytes: Option<u64>,
     /// No names of modules and methods; of .NET.
-    pub no_names: bool,
+    pub omit_method_names: bool,
     /// The most bytes of the dump. Default: the free disk less a tenth, ten times as many where it is compressed.
-    pub max_bytes: Option<u64>,
+    pub max_dump_bytes: Option<u64>,
     /// Longest time without a byte.
-    pub timeout: Option<Duration>,
+    pub silence_limit: Option<Duration>,
     /// Go on even if memory or disk may run out.
     pub accept_risk: bool,
     /// Of a dump that is not whole nothing is kept.
-    pub whole_only: bool,
+    pub discard_incomplete: bool,
     /// The runtime's socket, not to be found out: for tests.
-    pub socket: Option<PathBuf>,
+    pub runtime_socket: Option<PathBuf>,
 }
 
 /// Plan of a collection.
@@ -143,7 +143,7 @@ pub struct CollectPlan {
     /// For people: the process, how long it will stop, what that takes.
     pub text: String,
     /// Time for which its threads will stop, about.
-    pub pause: Duration,
+    pub expected_pause: Duration,
     /// Why it goes on only with the user's word: memory or disk may run out.
     pub risk: Option<Refusal>,
 }
@@ -155,11 +155,11 @@ impl CollectPlan {
     }
 
     /// Pauses from here on are asked about.
-    const LONG_PAUSE: Duration = Duration::from_secs(5);
+    const LONG_PAUSE_THRESHOLD: Duration = Duration::from_secs(5);
 
     /// Will the process stand still for long?
-    pub fn is_long(&self) -> bool {
-        self.pause > CollectPlan::LONG_PAUSE
+    pub fn is_pause_long(&self) -> bool {
+        self.expected_pause > CollectPlan::LONG_PAUSE_THRESHOLD
     }
 }
 
@@ -168,7 +168,7 @@ pub trait CollectSupervisor {
     /// Called before the request. Returns false if it is not to be made.
     fn approve(&mut self, plan: &CollectPlan) -> bool;
     /// Called every ten seconds while the process is at work.
-    fn progress(&mut self, text: &str);
+    fn report_progress(&mut self, text: &str);
 }
 
 /// Agrees to everything.
@@ -181,7 +181,7 @@ impl CollectSupervisor for AgreeingObserver {
         true
     }
 
-    fn progress(&mut self, _: &str) {}
+    fn report_progress(&mut self, _: &str) {}
 }
 
 /// Result of a collection.
@@ -238,7 +238,7 @@ pub struct CollectProblem {
 
 impl Collected {
     /// The result, for people: a line, and what to do where there is no dump. They may hold what the process said.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn result_lines(&self) -> Vec<String> {
         let problems = self.problems.iter().map(CollectProblem::sentence);
         if let Some(refusal) = &self.refusal {
             let lines = [Some(refusal.to_string()), refusal.hint.clone()];
@@ -246,7 +246,7 @@ impl Collected {
         }
         let mut line = format!("{}: {}", self.file.as_deref().unwrap_or_default(), format_bytes(self.bytes));
         if let Some(objects) = self.objects {
-            line += &format!(", {}", count_of(objects, "objects"));
+            line += &format!(", {}", count_with_noun(objects, "objects"));
         }
         if let Some(pause) = self.pause_ms {
             let pause = refusal::format_seconds(Duration::from_secs_f64(pause / 1000.0));
@@ -261,8 +261,8 @@ impl CollectProblem {
         let (code, count) = (self.code, self.count);
         let words = match code {
             "other-session" => format!("{count} collections were asked for: another tool was at the process, too"),
-            "dropped-events" => format!("{} were lost", count_of(count, "events")),
-            "malformed-block" => format!("{} cannot be read", count_of(count, "places")),
+            "dropped-events" => format!("{} were lost", count_with_noun(count, "events")),
+            "malformed-block" => format!("{} cannot be read", count_with_noun(count, "places")),
             _ => format!("met {count} times"),
         };
         format!("{words} [{code}]")

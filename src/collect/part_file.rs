@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 
-use crate::files::{AtExit, folder_of};
+use crate::files::{ExitAction, folder_of};
 
 /// Permissions of a dump and of what becomes one.
 pub(super) const OWNER_ONLY_MODE: u32 = 0o600;
 const PART_SUFFIX: &str = ".part";
 /// Names for such files beside each other: runs of other containers have the same number.
-const MAX_PARTS: u32 = 100;
+const MAX_PART_FILES: u32 = 100;
 
 /// Gives a file without a name one.
-pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
+pub(super) fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Gives a file without a name one that another file has.
-pub(super) fn link_over(file: &File, path: &Path) -> io::Result<()> {
-    let (part, removal) = (0..MAX_PARTS)
+pub(super) fn link_unnamed_over(file: &File, path: &Path) -> io::Result<()> {
+    let (part, removal) = (0..MAX_PART_FILES)
         .map(|number| part_path(path, number))
-        .find_map(|part| match make_removed_at_end(&part, || link(file, &part)) {
+        .find_map(|part| match make_removed_at_end(&part, || link_unnamed(file, &part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             linked => Some(linked.map(|((), removal)| (part, removal))),
         })
@@ -38,7 +38,7 @@ pub(super) fn link_over(file: &File, path: &Path) -> io::Result<()> {
 }
 
 /// Renames a file if none has the new name. Not every file system knows that request, or links.
-pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::io::Errno;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
@@ -66,20 +66,20 @@ fn part_path(path: &Path, number: u32) -> PathBuf {
 }
 
 /// Makes a file that is removed at the end.
-fn make_removed_at_end<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, AtExit)> {
+fn make_removed_at_end<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, ExitAction)> {
     let path = path.to_path_buf();
-    AtExit::make(make, move || drop(fs::remove_file(path)))
+    ExitAction::make_with_undo(make, move || drop(fs::remove_file(path)))
 }
 
 /// Locked for as long as it is open. Returns false if another run holds the lock.
-pub(super) fn lock(file: &File) -> bool {
+pub(super) fn try_lock(file: &File) -> bool {
     // Where there are no locks, a leftover stays.
     !matches!(flock(file, FlockOperation::NonBlockingLockExclusive), Err(rustix::io::Errno::WOULDBLOCK))
 }
 
 /// A file of another name, which no other run takes for a leftover.
-pub(super) fn create_part_file(path: &Path) -> io::Result<(File, PathBuf, AtExit)> {
-    for part in (0..MAX_PARTS).map(|number| part_path(path, number)) {
+pub(super) fn create_part_file(path: &Path) -> io::Result<(File, PathBuf, ExitAction)> {
+    for part in (0..MAX_PART_FILES).map(|number| part_path(path, number)) {
         let mut options = File::options();
         options.write(true).create_new(true).mode(OWNER_ONLY_MODE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let (file, removal) = match make_removed_at_end(&part, || options.open(&part)) {
@@ -88,7 +88,7 @@ pub(super) fn create_part_file(path: &Path) -> io::Result<(File, PathBuf, AtExit
         };
         let own = file.metadata()?.ino();
         // Between the two steps another run may have taken it for one.
-        if lock(&file) && fs::symlink_metadata(&part).is_ok_and(|facts| facts.ino() == own) {
+        if try_lock(&file) && fs::symlink_metadata(&part).is_ok_and(|facts| facts.ino() == own) {
             return Ok((file, part, removal));
         }
         // It is another run's, or gone.
@@ -98,7 +98,7 @@ pub(super) fn create_part_file(path: &Path) -> io::Result<(File, PathBuf, AtExit
 }
 
 /// Takes away what runs have left that were killed: files of this user that nobody holds.
-pub(super) fn remove_dead_parts(path: &Path) {
+pub(super) fn remove_dead_part_files(path: &Path) {
     let prefix = part_prefix(path);
     for entry in folder_of(path).read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -137,7 +137,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(folder.path().join(".b.4194305.part"), folder.path().join(".a.7.part"))
             .expect("made");
-        remove_dead_parts(&path);
+        remove_dead_part_files(&path);
         let mut left = names();
         left.sort();
         let own = std::process::id();

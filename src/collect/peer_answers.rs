@@ -1,13 +1,13 @@
 //! Answers of peers, read without a peer: for fuzzing, which calls this from outside.
 
 use super::dotnet;
-pub use super::hotspot::read_answer as read_hotspot;
-pub use super::inspector::read_answer as read_inspector;
+pub use super::hotspot::fuzz_answer as read_hotspot;
+pub use super::inspector::fuzz_answer as read_inspector;
 use crate::input::TraceFollower;
 
 /// Reads an answer of .NET's diagnostics port, and a trace in pieces.
 pub fn read_dotnet_answer(bytes: &[u8]) {
-    dotnet::read_answer(bytes);
+    dotnet::fuzz_answer(bytes);
     let mut follower = TraceFollower::default();
     for piece in bytes.chunks(1000) {
         if follower.feed(piece).is_err() {

@@ -12,31 +12,36 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::process::{Process, pids, read_proc_file};
+use super::process::{Process, all_pids, read_proc_file};
 use super::process_watch::CONNECT_TIMEOUT;
 use super::refusal::{Refusal, RefusalCode};
 
 /// A listening socket: its address and its number in the tables of open files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Listener {
+struct ListeningSocket {
     address: SocketAddr,
     inode: u64,
 }
 
+/// TCP addresses that the process itself listens on.
 pub(super) fn listening_addresses(process: &Process) -> Vec<SocketAddr> {
     let own = socket_inodes(process.pid);
-    all_listeners(process).into_iter().filter(|listener| own.contains(&listener.inode)).map(|l| l.address).collect()
+    namespace_listeners(process)
+        .into_iter()
+        .filter(|listener| own.contains(&listener.inode))
+        .map(|l| l.address)
+        .collect()
 }
 
 /// The process that listens on a port in the network namespace of `process`; 0 where it cannot be told.
 pub(super) fn holder_of_port(process: &Process, port: u16) -> Option<u32> {
-    let listener = all_listeners(process).into_iter().find(|listener| listener.address.port() == port)?;
+    let listener = namespace_listeners(process).into_iter().find(|listener| listener.address.port() == port)?;
     Some(holder_of_socket(listener.inode).unwrap_or(0))
 }
 
 /// The process that has a socket open, where we may look.
 pub(super) fn holder_of_socket(inode: u64) -> Option<u32> {
-    pids().find(|&pid| socket_inodes(pid).contains(&inode))
+    all_pids().find(|&pid| socket_inodes(pid).contains(&inode))
 }
 
 fn socket_inodes(pid: u32) -> Vec<u64> {
@@ -45,13 +50,14 @@ fn socket_inodes(pid: u32) -> Vec<u64> {
     links.filter_map(|to| to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()).collect()
 }
 
-fn all_listeners(process: &Process) -> Vec<Listener> {
+/// The listening sockets of all processes in the network namespace of this one.
+fn namespace_listeners(process: &Process) -> Vec<ListeningSocket> {
     let tables = ["net/tcp", "net/tcp6"].map(|file| read_proc_file(process.pid, file).unwrap_or_default());
     tables.iter().flat_map(|table| listeners_in(&String::from_utf8_lossy(table))).collect()
 }
 
 /// Rows `sl local_address rem_address st ... inode`; state 0A listens.
-fn listeners_in(table: &str) -> Vec<Listener> {
+fn listeners_in(table: &str) -> Vec<ListeningSocket> {
     let rows = table.lines().skip(1);
     rows.filter_map(|row| {
         let fields: Vec<&str> = row.split_whitespace().collect();
@@ -61,7 +67,7 @@ fn listeners_in(table: &str) -> Vec<Listener> {
         let (address, port) = fields.get(1)?.split_once(':')?;
         let ip = parse_hex_ip(address)?;
         let port = u16::from_str_radix(port, 16).ok()?;
-        Some(Listener { address: SocketAddr::new(ip, port), inode: fields.get(9)?.parse().ok()? })
+        Some(ListeningSocket { address: SocketAddr::new(ip, port), inode: fields.get(9)?.parse().ok()? })
     })
     .collect()
 }
@@ -89,7 +95,7 @@ fn connectable_address(address: SocketAddr) -> SocketAddr {
 
 /// Does something in the network namespace of a process. Error: `not-permitted` for another namespace, which takes
 /// root.
-pub(super) fn in_network_namespace_of<T: Send>(
+pub(super) fn run_in_network_namespace_of<T: Send>(
     process: &Process,
     act: impl FnOnce() -> T + Send,
 ) -> Result<T, Refusal> {
@@ -116,10 +122,12 @@ pub(super) fn in_network_namespace_of<T: Send>(
 
 /// Connects to an address of a process, in its network namespace. Without a process: in ours. Error: `not-permitted`
 /// for another namespace, which takes root; what the system says.
-pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
+pub(super) fn connect_tcp(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
     let address = connectable_address(address);
     let connected = match process {
-        Some(process) => in_network_namespace_of(process, || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT))?,
+        Some(process) => {
+            run_in_network_namespace_of(process, || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT))?
+        }
         None => TcpStream::connect_timeout(&address, CONNECT_TIMEOUT),
     };
     connected.map_err(|error: io::Error| Refusal::system(&address.to_string(), error))
@@ -129,7 +137,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Connects to a runtime's unix socket. One that stands still takes no connection, and once a few wait the next one
 /// would wait for ever. Error: `TimedOut` when the other side takes no connection within `limit`; what the system says.
-pub(super) fn connect_to_socket(path: impl AsRef<Path>, limit: Duration) -> io::Result<UnixStream> {
+pub(super) fn connect_unix(path: impl AsRef<Path>, limit: Duration) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path.as_ref())?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -166,7 +174,7 @@ mod tests {
                 listening_addresses(&process)
             );
             assert_eq!(holder_of_port(&process, address.port()), Some(process.pid));
-            connect(Some(&process), address).expect("reached");
+            connect_tcp(Some(&process), address).expect("reached");
         }
     }
 
@@ -176,7 +184,7 @@ mod tests {
                      1: 0100007F:0050 0:0 01 0:0 00:0 00 0 0 5 1\n   2: x 0 0A\n 3: 01:zz 0 0A 0 0 0 0 0 9";
         let found = listeners_in(table);
         let address = if cfg!(target_endian = "little") { "127.0.0.1:9229" } else { "1.0.0.127:9229" };
-        assert_eq!(found, [Listener { address: address.parse().expect("an address"), inode: 777 }]);
+        assert_eq!(found, [ListeningSocket { address: address.parse().expect("an address"), inode: 777 }]);
     }
 
     #[test]
@@ -184,18 +192,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("socket");
         let limit = Duration::from_millis(50);
-        assert_eq!(connect_to_socket(&path, limit).expect_err("none").kind(), io::ErrorKind::NotFound);
+        assert_eq!(connect_unix(&path, limit).expect_err("none").kind(), io::ErrorKind::NotFound);
         let listener = UnixListener::bind(&path).expect("bound");
         rustix::net::listen(&listener, 1).expect("a queue of two");
         let mut taken = Vec::new();
         let error = loop {
-            match connect_to_socket(&path, limit) {
+            match connect_unix(&path, limit) {
                 Ok(stream) => taken.push(stream),
                 Err(error) => break error,
             }
         };
         assert_eq!((error.kind(), taken.len()), (io::ErrorKind::TimedOut, 2));
         let (_first, _) = listener.accept().expect("accepted");
-        connect_to_socket(&path, limit).expect("there is room again");
+        connect_unix(&path, limit).expect("there is room again");
     }
 }

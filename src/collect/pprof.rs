@@ -8,9 +8,9 @@ use flate2::write::GzDecoder;
 
 use super::http::{read_more, request as ask};
 use super::ports::connect;
-use super::process_watch::LONGEST_SILENCE;
+use super::process_watch::DEFAULT_SILENCE_LIMIT;
 use super::refusal::{Refusal, RefusalCode};
-use super::request::{DumpRequest, Dumped};
+use super::request::{DumpOutcome, DumpRequest};
 use super::{CollectPlan, Collected};
 
 /// Where Go serves it.
@@ -24,9 +24,9 @@ pub(super) fn is_profile_url(url: &str) -> bool {
 
 /// Takes the profile. Error: `no-target`, `protocol` for what is no profile, `incomplete` for one that breaks off, and those of
 /// the connection.
-pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
+pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> Result<DumpOutcome, Refusal> {
     let url = request.options.url.clone().unwrap_or_default();
-    let limit = request.options.timeout.unwrap_or(LONGEST_SILENCE);
+    let limit = request.options.timeout.unwrap_or(DEFAULT_SILENCE_LIMIT);
     let wrong = || {
         let text = format!("{url}: write it as http://127.0.0.1:6060/{DEFAULT_PATH}");
         Refusal::new(RefusalCode::NoTarget, text).with_hint("of https: curl -sS URL -o heap.pb.gz")

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::process::Process;
 use super::refusal::Refusal;
-use crate::files::AtExit;
+use crate::files::ExitAction;
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A file, or a FIFO that nobody has opened for writing, and no link.
@@ -35,9 +35,9 @@ pub(super) fn open_in_root(process: &Process, path: &str, flags: OFlags) -> rust
 pub(super) struct PrivateFolder {
     /// The folder itself, open: to be reached while the process lives.
     folder: OwnedFd,
-    /// As the process names what is in it.
-    pub(super) path_in_process: String,
-    removal: AtExit,
+    /// The path of the dump in it, as the process sees it.
+    pub(super) dump_path_in_process: String,
+    removal: ExitAction,
 }
 
 impl PrivateFolder {
@@ -50,7 +50,7 @@ impl PrivateFolder {
         let name = format!("{FOLDER_PREFIX}{}-{random:016x}", process.namespace_pid);
         let kept = (parent.try_clone().map_err(as_errno).map_err(failed)?, name.clone());
         let make = || Ok(mkdirat(&parent, name.as_str(), Mode::RWXU)?);
-        let made = AtExit::make(make, move || remove_folder(kept.0.as_fd(), &kept.1));
+        let made = ExitAction::make_with_undo(make, move || remove_folder(kept.0.as_fd(), &kept.1));
         let ((), removal) = made.map_err(as_errno).map_err(failed)?;
         let folder = open_folder(parent.as_fd(), &name).map_err(failed)?;
         // Whoever may rename what is in `place` may have put another folder there.
@@ -65,16 +65,16 @@ impl PrivateFolder {
             "" => format!("{name}/{DUMP_NAME}"),
             place => format!("{place}/{name}/{DUMP_NAME}"),
         };
-        Ok(PrivateFolder { folder, path_in_process: inside, removal })
+        Ok(PrivateFolder { folder, dump_path_in_process: inside, removal })
     }
 
     /// Makes a FIFO in it and opens it for reading.
     pub(super) fn make_fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
         let failed = |error| Refusal::system(&format!("process {}: no FIFO can be made", process.pid), error);
         mknodat(&self.folder, DUMP_NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
-        let fifo = self.open_file().map_err(failed)?;
+        let fifo = self.open_dump_file().map_err(failed)?;
         fchmod(&fifo, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-        if let Some((uid, gid)) = owner_for(process) {
+        if let Some((uid, gid)) = owner_to_set_for(process) {
             fchown(&fifo, uid, gid).map_err(failed)?;
         }
         self.let_process_write(process)?;
@@ -82,13 +82,13 @@ impl PrivateFolder {
     }
 
     pub(super) fn let_process_write(&self, process: &Process) -> Result<(), Refusal> {
-        let Some((uid, gid)) = owner_for(process) else { return Ok(()) };
+        let Some((uid, gid)) = owner_to_set_for(process) else { return Ok(()) };
         fchown(&self.folder, uid, gid)
             .map_err(|error| Refusal::system(&format!("process {}: its folder", process.pid), error))
     }
 
     /// Opens the file that the process has written.
-    pub(super) fn open_file(&self) -> rustix::io::Result<OwnedFd> {
+    pub(super) fn open_dump_file(&self) -> rustix::io::Result<OwnedFd> {
         openat(&self.folder, DUMP_NAME, OPEN_FILE_FLAGS, Mode::empty())
     }
 
@@ -102,7 +102,7 @@ fn as_errno(error: std::io::Error) -> Errno {
 }
 
 /// User and group that a file must be given to: root makes files for others.
-fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
+fn owner_to_set_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
     let is_own = rustix::process::geteuid().as_raw() == process.uid;
     (!is_own).then(|| (Some(Uid::from_raw(process.uid)), Some(Gid::from_raw(process.gid))))
 }
@@ -121,14 +121,14 @@ fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
 fn remove_folder(parent: impl AsFd, name: &str) {
     const MAX_TRIES: u32 = 3;
     for _ in 0..MAX_TRIES {
-        remove_files(&parent, name);
+        remove_files_in(&parent, name);
         if unlinkat(&parent, name, AtFlags::REMOVEDIR) != Err(Errno::NOTEMPTY) {
             return;
         }
     }
 }
 
-fn remove_files(parent: impl AsFd, name: &str) {
+fn remove_files_in(parent: impl AsFd, name: &str) {
     // What is gone already, or cannot be removed, is left as it is: nobody is there to be told.
     if let Ok(folder) = open_folder(&parent, name) {
         let names = Dir::read_from(&folder).into_iter().flatten().flatten();
@@ -143,7 +143,7 @@ fn remove_files(parent: impl AsFd, name: &str) {
 }
 
 /// Removes folders that runs at this process have left and that no run holds.
-pub(super) fn remove_leftovers(process: &Process, parent: impl AsFd) {
+pub(super) fn remove_leftover_folders(process: &Process, parent: impl AsFd) {
     let prefix = format!("{FOLDER_PREFIX}{}-", process.namespace_pid);
     let Ok(listed) = openat(&parent, ".", FOLDER_FLAGS, Mode::empty()) else { return };
     let entries = Dir::read_from(&listed).into_iter().flatten().flatten();
@@ -181,13 +181,14 @@ pub(super) fn place_attach_file(
     parent: &OwnedFd,
     name: &str,
     wait: impl FnOnce() + Send + 'static,
-) -> rustix::io::Result<AtExit> {
+) -> rustix::io::Result<ExitAction> {
     let kept = (parent.try_clone().map_err(as_errno)?, name.to_string());
     let removal = move || {
         wait();
         unlink(&kept.0, &kept.1);
     };
-    let ((), removal) = AtExit::make(|| Ok(make_attach_file(process, parent, name)?), removal).map_err(as_errno)?;
+    let ((), removal) =
+        ExitAction::make_with_undo(|| Ok(make_attach_file(process, parent, name)?), removal).map_err(as_errno)?;
     Ok(removal)
 }
 
@@ -209,7 +210,7 @@ fn make_attach_file(process: &Process, parent: &OwnedFd, name: &str) -> rustix::
         }
     }
     let file = made?;
-    let given = owner_for(process).map_or(Ok(()), |(uid, gid)| fchown(&file, uid, gid));
+    let given = owner_to_set_for(process).map_or(Ok(()), |(uid, gid)| fchown(&file, uid, gid));
     let is_its_own = given.and_then(|()| fstat(&file)).map(|facts| facts.st_uid == process.uid);
     if is_its_own == Ok(true) {
         return Ok(());
@@ -228,7 +229,7 @@ pub(super) fn open_below(folder: &OwnedFd, path: &str, flags: OFlags) -> rustix:
 }
 
 /// A path by which a socket that is open as `O_PATH` can be connected to, however long its own path is.
-pub(super) fn path_of(descriptor: &OwnedFd) -> String {
+pub(super) fn descriptor_path(descriptor: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
@@ -250,15 +251,15 @@ mod tests {
             std::fs::create_dir(path).expect("made");
             std::fs::write(path.join("f.p0"), "").expect("written");
         }
-        remove_leftovers(&process, parent(&folder));
+        remove_leftover_folders(&process, parent(&folder));
         assert!(!leftover.exists() && other.exists());
         let private = PrivateFolder::create(&process, parent(&folder), "/x").expect("made");
         private.make_fifo(&process).expect("a FIFO");
-        let name = private.path_in_process.strip_prefix("/x/").expect("in place").to_string();
+        let name = private.dump_path_in_process.strip_prefix("/x/").expect("in place").to_string();
         let facts = std::fs::symlink_metadata(folder.path().join(&name)).expect("there");
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()), 0o10600);
         // Another run at the same process leaves it alone.
-        remove_leftovers(&process, parent(&folder));
+        remove_leftover_folders(&process, parent(&folder));
         assert!(folder.path().join(&name).exists());
         private.remove();
         assert_eq!(folder.path().read_dir().expect("a folder").count(), 1);

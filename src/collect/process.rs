@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::refusal::{Refusal, RefusalCode};
 
 /// Files of `/proc` are read up to this size.
-const MAX_PROC_BYTES: u64 = 16 << 20;
+const MAX_PROC_FILE_BYTES: u64 = 16 << 20;
 
 /// A process, held by a descriptor: its number cannot come to mean another one.
 #[derive(Debug)]
@@ -34,7 +34,9 @@ pub(super) struct Process {
 /// State that changes from moment to moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessState {
+    /// As `/proc/PID/status` has it: `T` is stopped.
     state_letter: char,
+    /// By signal a bit, the lowest of number 1.
     caught_signals: u64,
 }
 
@@ -52,7 +54,7 @@ impl ProcessState {
 /// A file of `/proc`, bounded.
 pub(super) fn read_proc_file(pid: u32, file: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(format!("/proc/{pid}/{file}"))?.take(MAX_PROC_BYTES).read_to_end(&mut bytes)?;
+    fs::File::open(format!("/proc/{pid}/{file}"))?.take(MAX_PROC_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -77,7 +79,7 @@ impl Process {
         let none = || Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"));
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
         // Fails for a thread's number too.
-        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|error| no_descriptor_refusal(pid, error))?;
+        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|error| no_pidfd_refusal(pid, error))?;
         let status = proc_text(pid, "status").map_err(|_| none())?;
         let stat = proc_text(pid, "stat").map_err(|_| none())?;
         let ids = |name: &str| {
@@ -119,14 +121,14 @@ impl Process {
         })
     }
 
-    /// Ends with a descriptor that becomes readable: the process has not done so yet.
+    /// Its descriptor becomes readable when it ends: that has not happened yet.
     pub(super) fn is_alive(&self) -> bool {
         let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
         !matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..))
     }
 
     /// Waits until a time, or until the process ends. Returns true if it has.
-    pub(super) fn ends_before(&self, time: Instant) -> bool {
+    pub(super) fn wait_for_end_until(&self, time: Instant) -> bool {
         loop {
             let left = time.saturating_duration_since(Instant::now());
             if left.is_zero() || !self.is_alive() {
@@ -138,8 +140,8 @@ impl Process {
         }
     }
 
-    /// Has a process ended that has just closed its end of a connection? It does so a moment before.
-    pub(super) fn is_dying(&self) -> bool {
+    /// Does a process end that has just closed its end of a connection? Looks for 0.2 s: it closes a moment before.
+    pub(super) fn ends_within_moment(&self) -> bool {
         const MAX_POLLS: u32 = 20;
         const POLL_INTERVAL: Duration = Duration::from_millis(10);
         (0..MAX_POLLS).any(|moment| {
@@ -174,7 +176,7 @@ impl Process {
             return Err(self.stopped_refusal());
         }
         if !state.catches(signal) {
-            return Err(self.not_caught_refusal(name));
+            return Err(self.signal_not_caught_refusal(name));
         }
         pidfd_send_signal(&self.descriptor, signal)
             .map_err(|error| Refusal::system(&format!("process {}: {name}", self.pid), error))
@@ -185,7 +187,7 @@ impl Process {
         Refusal::new(RefusalCode::Stopped, text).with_hint(format!("continue it first: kill -CONT {}", self.pid))
     }
 
-    pub(super) fn not_caught_refusal(&self, name: &str) -> Refusal {
+    pub(super) fn signal_not_caught_refusal(&self, name: &str) -> Refusal {
         let text = format!(
             "process {} does not catch {name} ({}still starting): sending it would end the process",
             self.pid,
@@ -216,7 +218,7 @@ impl Process {
     pub(super) fn mapped_files(&self) -> Result<Vec<String>, Refusal> {
         let maps = proc_text(self.pid, "maps").map_err(|error| self.unreadable_refusal(error))?;
         let mut files: Vec<String> =
-            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| without_deleted_mark(path)).collect();
+            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| absolute_mapped_path(path)).collect();
         files.dedup();
         Ok(files)
     }
@@ -247,17 +249,18 @@ impl Process {
     }
 }
 
-pub(super) fn pids() -> impl Iterator<Item = u32> {
+pub(super) fn all_pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn without_deleted_mark(path: &str) -> String {
+/// A path of `/proc/PID/maps` behind its first slash: with that, and without the mark of a deleted file.
+fn absolute_mapped_path(path: &str) -> String {
     format!("/{}", path.strip_suffix(" (deleted)").unwrap_or(path))
 }
 
 /// Refusal where there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
-fn no_descriptor_refusal(pid: u32, error: Errno) -> Refusal {
+fn no_pidfd_refusal(pid: u32, error: Errno) -> Refusal {
     match error {
         Errno::SRCH | Errno::INVAL | Errno::NOENT => {
             Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"))
@@ -280,31 +283,31 @@ pub(super) fn user_name(uid: u32) -> String {
 }
 
 /// Bytes that a process may still take, at most: of the machine, and of the control groups that it is in.
-pub(super) fn free_memory(process: &Process) -> Option<u64> {
-    least_memory(process, "MemAvailable:", |limit, used| limit.saturating_sub(used))
+pub(super) fn free_memory_bytes(process: &Process) -> Option<u64> {
+    least_memory_bytes(process, "MemAvailable:", |limit, used| limit.saturating_sub(used))
 }
 
 /// Bytes that a process may have at most: the limit of its control groups, else all memory of the machine.
-pub(super) fn memory_limit(process: &Process) -> Option<u64> {
-    least_memory(process, "MemTotal:", |limit, _| limit)
+pub(super) fn memory_limit_bytes(process: &Process) -> Option<u64> {
+    least_memory_bytes(process, "MemTotal:", |limit, _| limit)
 }
 
 /// The least of a figure of the machine and what the control groups of a process give by their limit and what is used.
-fn least_memory(process: &Process, of_machine: &str, of_group: fn(u64, u64) -> u64) -> Option<u64> {
+fn least_memory_bytes(process: &Process, of_machine: &str, of_group: fn(u64, u64) -> u64) -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = meminfo.lines().find_map(|line| line.strip_prefix(of_machine));
     let machine = line.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib << 10);
     let groups = proc_text(process.pid, "cgroup").unwrap_or_default();
     let of_groups = match groups.contains("/..") {
         // Beside our own group, as from one container of a pod to another: its own view is that of its group.
-        true => least_in_groups("0::/\n1:memory:/", Path::new(&process.proc_path("root/sys/fs/cgroup")), of_group),
-        false => least_in_groups(&groups, Path::new("/sys/fs/cgroup"), of_group),
+        true => least_in_cgroups("0::/\n1:memory:/", Path::new(&process.proc_path("root/sys/fs/cgroup")), of_group),
+        false => least_in_cgroups(&groups, Path::new("/sys/fs/cgroup"), of_group),
     };
     [machine, of_groups].into_iter().flatten().min()
 }
 
 /// `0::/a/b` is a group of version 2, `5:memory:/a/b` one of version 1: each group up to the top has a limit of its own.
-fn least_in_groups(groups: &str, root: &Path, of_group: fn(u64, u64) -> u64) -> Option<u64> {
+fn least_in_cgroups(groups: &str, root: &Path, of_group: fn(u64, u64) -> u64) -> Option<u64> {
     let figure = |folder: &Path, limit: &str, used: &str| {
         let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
         Some(of_group(number(limit)?, number(used)?))
@@ -354,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_system_that_refuses_is_not_an_absent_process() {
-        let code = |error| no_descriptor_refusal(7, error).code;
+        let code = |error| no_pidfd_refusal(7, error).code;
         assert_eq!(code(Errno::SRCH), RefusalCode::NoSuchProcess);
         assert_eq!(code(Errno::NOSYS), RefusalCode::NotSupportedHere);
         assert_eq!(code(Errno::PERM), RefusalCode::NotPermitted);
@@ -363,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_replaced_has_its_name() {
-        assert_eq!(without_deleted_mark("usr/lib/libjvm.so (deleted)"), "/usr/lib/libjvm.so");
+        assert_eq!(absolute_mapped_path("usr/lib/libjvm.so (deleted)"), "/usr/lib/libjvm.so");
     }
 
     #[test]
@@ -387,20 +390,20 @@ mod tests {
             fs::write(root.path().join(file), number).expect("written");
         }
         let free_in_cgroups =
-            |groups: &str| least_in_groups(groups, root.path(), |limit, used| limit.saturating_sub(used));
+            |groups: &str| least_in_cgroups(groups, root.path(), |limit, used| limit.saturating_sub(used));
         assert_eq!(free_in_cgroups("0::/a/b\n"), Some(70));
         assert_eq!(free_in_cgroups("0::/elsewhere\n1:cpu:/a\nnonsense"), None);
         fs::create_dir_all(root.path().join("memory/x")).expect("made");
         fs::write(root.path().join("memory/x/memory.limit_in_bytes"), "50").expect("written");
         fs::write(root.path().join("memory/x/memory.usage_in_bytes"), "60").expect("written");
         assert_eq!(free_in_cgroups("3:cpu,memory:/x\n0::/a/b"), Some(0));
-        assert_eq!(least_in_groups("3:cpu,memory:/x\n0::/a/b", root.path(), |limit, _| limit), Some(50));
+        assert_eq!(least_in_cgroups("3:cpu,memory:/x\n0::/a/b", root.path(), |limit, _| limit), Some(50));
     }
 
     #[test]
     fn this_process_has_some() {
         let process = Process::open(std::process::id()).expect("this process");
-        assert!(free_memory(&process).is_some_and(|bytes| bytes > 0));
-        assert!(memory_limit(&process) > free_memory(&process));
+        assert!(free_memory_bytes(&process).is_some_and(|bytes| bytes > 0));
+        assert!(memory_limit_bytes(&process) > free_memory_bytes(&process));
     }
 }

@@ -11,29 +11,29 @@ use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::{CollectSupervisor, Collected};
 
 /// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU.
-pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+pub(super) const DEFAULT_SILENCE_LIMIT: Duration = Duration::from_secs(30);
 /// A connection is there at once, or not at all.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two looks at the process.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Longest time without a byte from what has taken a request, where it cannot be seen whether it is at work.
-const LONGEST_UNSEEN_SILENCE: Duration = Duration::from_secs(600);
+const UNWATCHED_SILENCE_LIMIT: Duration = Duration::from_secs(600);
 /// Between two lines that say that it is still at work.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A process at work.
 pub(super) struct ProcessWatch<'a> {
     process: Option<&'a Process>,
-    observer: &'a mut dyn CollectSupervisor,
+    supervisor: &'a mut dyn CollectSupervisor,
     /// Limit of the user; `None`: as long as it uses CPU.
     silence_limit: Option<Duration>,
     pub(super) rss_bytes_before: u64,
     pub(super) rss_bytes_peak: u64,
-    last_progress_line: Instant,
-    last_progress: Instant,
-    cpu_at_start: Duration,
-    last_cpu: Duration,
-    last_cpu_change: Instant,
+    last_report_at: Instant,
+    last_progress_at: Instant,
+    cpu_time_at_start: Duration,
+    last_cpu_time: Duration,
+    last_cpu_change_at: Instant,
 }
 
 impl<'a> ProcessWatch<'a> {
@@ -48,32 +48,32 @@ impl<'a> ProcessWatch<'a> {
         let cpu = process.and_then(Process::cpu_time).unwrap_or_default();
         ProcessWatch {
             process,
-            observer,
+            supervisor: observer,
             silence_limit: limit,
             rss_bytes_before: rss,
             rss_bytes_peak: rss,
-            last_progress_line: now,
-            last_progress: now,
-            cpu_at_start: cpu,
-            last_cpu: cpu,
-            last_cpu_change: now,
+            last_report_at: now,
+            last_progress_at: now,
+            cpu_time_at_start: cpu,
+            last_cpu_time: cpu,
+            last_cpu_change_at: now,
         }
     }
 
     /// For an answer that needs no pause.
     pub(super) fn answer_limit(&self) -> Duration {
-        self.silence_limit.unwrap_or(LONGEST_SILENCE)
+        self.silence_limit.unwrap_or(DEFAULT_SILENCE_LIMIT)
     }
 
-    /// For an answer that needs no pause, of what cannot be seen at work. Error: `timeout`.
-    pub(super) fn check_answer_time(&self, asked: Instant) -> Result<(), Refusal> {
+    /// For an answer that needs no pause, of what cannot be seen at work; else nothing. Error: `timeout`.
+    pub(super) fn check_answer_time_if_unwatched(&self, asked: Instant) -> Result<(), Refusal> {
         let limit = self.answer_limit();
         if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer_refusal(limit)) }
     }
 
-    /// Has a process ended that has just closed its end, as it does a moment before? Never, where none is known.
-    pub(super) fn is_dying(&self) -> bool {
-        self.process.is_some_and(Process::is_dying)
+    /// Does a process end that has just closed its end? Looks for 0.2 s. Never, where none is known.
+    pub(super) fn ends_within_moment(&self) -> bool {
+        self.process.is_some_and(Process::ends_within_moment)
     }
 
     /// Looks at memory and CPU time, says now and then that it is still at work, and fails when nothing comes for too long. To be
@@ -81,25 +81,25 @@ impl<'a> ProcessWatch<'a> {
     pub(super) fn check_progress(&mut self, progressed: bool) -> Result<(), Refusal> {
         let now = Instant::now();
         if progressed {
-            self.last_progress = now;
+            self.last_progress_at = now;
         }
         let Some(process) = self.process else {
-            let (waited, limit) = (now - self.last_progress, self.silence_limit.unwrap_or(LONGEST_UNSEEN_SILENCE));
+            let (waited, limit) = (now - self.last_progress_at, self.silence_limit.unwrap_or(UNWATCHED_SILENCE_LIMIT));
             return if waited < limit { Ok(()) } else { Err(no_answer_refusal(limit)) };
         };
         self.rss_bytes_peak = self.rss_bytes_peak.max(process.rss_bytes());
-        let cpu = process.cpu_time().unwrap_or(self.last_cpu);
-        if cpu != self.last_cpu {
-            (self.last_cpu, self.last_cpu_change) = (cpu, now);
+        let cpu = process.cpu_time().unwrap_or(self.last_cpu_time);
+        if cpu != self.last_cpu_time {
+            (self.last_cpu_time, self.last_cpu_change_at) = (cpu, now);
         }
-        let used = cpu.saturating_sub(self.cpu_at_start);
-        if now - self.last_progress_line >= PROGRESS_INTERVAL {
-            self.last_progress_line = now;
-            self.observer.progress(&format!("still at it: {} of CPU since the request", format_seconds(used)));
+        let used = cpu.saturating_sub(self.cpu_time_at_start);
+        if now - self.last_report_at >= PROGRESS_INTERVAL {
+            self.last_report_at = now;
+            self.supervisor.report_progress(&format!("still at it: {} of CPU since the request", format_seconds(used)));
         }
         let waited = match self.silence_limit {
-            Some(limit) => (now - self.last_progress, limit),
-            None => (now - self.last_progress.max(self.last_cpu_change), LONGEST_SILENCE),
+            Some(limit) => (now - self.last_progress_at, limit),
+            None => (now - self.last_progress_at.max(self.last_cpu_change_at), DEFAULT_SILENCE_LIMIT),
         };
         if waited.0 < waited.1 {
             return Ok(());
@@ -113,7 +113,7 @@ impl<'a> ProcessWatch<'a> {
 }
 
 /// Waits for bytes, a tick at most.
-pub(super) fn wait_until_readable(stream: &impl AsFd) {
+pub(super) fn wait_tick_for_bytes(stream: &impl AsFd) {
     let tick = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.as_nanos() as i64 };
     // An error shows at the next read.
     let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
@@ -128,8 +128,8 @@ where
     let mut reader = stream;
     match reader.read(chunk) {
         Ok(count) => Ok(Some(count)),
-        Err(error) if is_would_block(&error) => {
-            wait_until_readable(stream);
+        Err(error) if is_retryable(&error) => {
+            wait_tick_for_bytes(stream);
             Ok(None)
         }
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Some(0)),
@@ -137,13 +137,13 @@ where
     }
 }
 
-pub(super) fn is_would_block(error: &io::Error) -> bool {
+pub(super) fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 impl Collected {
-    /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
-    pub(super) fn note_figures(&mut self, watch: &ProcessWatch<'_>, pause: Option<Duration>) {
+    /// Notes, of a dump that has been taken, the memory that was watched, and the pause.
+    pub(super) fn note_memory_and_pause(&mut self, watch: &ProcessWatch<'_>, pause: Option<Duration>) {
         (self.target_rss_before, self.target_rss_peak) = (watch.rss_bytes_before, watch.rss_bytes_peak);
         self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
     }
@@ -165,11 +165,14 @@ mod tests {
         let mut watch = ProcessWatch::new(None, None, &mut silent);
         watch.check_progress(false).expect("just begun");
         let began = |ago| Instant::now().checked_sub(ago).expect("a machine that has run for a while");
-        watch.check_answer_time(began(LONGEST_SILENCE / 2)).expect("patience");
-        assert_eq!(watch.check_answer_time(began(LONGEST_SILENCE)).expect_err("no answer").code, RefusalCode::Timeout);
-        watch.last_progress = began(LONGEST_UNSEEN_SILENCE / 2);
+        watch.check_answer_time_if_unwatched(began(DEFAULT_SILENCE_LIMIT / 2)).expect("patience");
+        assert_eq!(
+            watch.check_answer_time_if_unwatched(began(DEFAULT_SILENCE_LIMIT)).expect_err("no answer").code,
+            RefusalCode::Timeout
+        );
+        watch.last_progress_at = began(UNWATCHED_SILENCE_LIMIT / 2);
         watch.check_progress(false).expect("it may be at work");
-        watch.last_progress = began(LONGEST_UNSEEN_SILENCE);
+        watch.last_progress_at = began(UNWATCHED_SILENCE_LIMIT);
         assert_eq!(watch.check_progress(false).expect_err("too long").code, RefusalCode::Timeout);
     }
 }

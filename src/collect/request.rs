@@ -8,16 +8,16 @@ use super::{CollectOptions, CollectPlan, CollectSupervisor};
 pub(super) struct DumpRequest<'a> {
     pub(super) options: &'a CollectOptions,
     pub(super) file: DumpFile,
-    pub(super) observer: &'a mut dyn CollectSupervisor,
+    pub(super) supervisor: &'a mut dyn CollectSupervisor,
 }
 
 /// The file of a dump, and why it is not whole where it is not.
-pub(super) type Dumped = (DumpFile, Option<Refusal>);
+pub(super) type DumpOutcome = (DumpFile, Option<Refusal>);
 
 impl DumpRequest<'_> {
     /// Says what is going to happen, and asks where that must be. Error: `declined`, or what speaks against it.
-    pub(super) fn announce(&mut self, plan: CollectPlan) -> Result<(), Refusal> {
-        let may_go_on = self.observer.approve(&plan);
+    pub(super) fn seek_approval(&mut self, plan: CollectPlan) -> Result<(), Refusal> {
+        let may_go_on = self.supervisor.approve(&plan);
         match plan.risk {
             Some(risk) if !self.options.accept_risk => Err(risk),
             _ if may_go_on => Ok(()),
@@ -25,7 +25,7 @@ impl DumpRequest<'_> {
         }
     }
 
-    pub(super) fn check_space(&self, expected: u64) -> Option<Refusal> {
+    pub(super) fn space_refusal(&self, expected: u64) -> Option<Refusal> {
         self.file.check_space(expected).err()
     }
 }

@@ -5,10 +5,10 @@ use std::time::{Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 
-use super::detect::detect;
+use super::detect::detect_runtime;
 use super::dump_file::DumpFile;
-use super::lock::ProcessLock;
 use super::process::Process;
+use super::process_lock::ProcessLock;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::DumpRequest;
 use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector, pprof};
@@ -19,20 +19,21 @@ use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet,
 pub fn collect(options: &CollectOptions, observer: &mut dyn CollectSupervisor) -> Collected {
     let process = options.pid.map(Process::open).transpose();
     match process {
-        Ok(process) => collect_from(process.as_ref(), options, observer),
+        Ok(process) => collect_from_process(process.as_ref(), options, observer),
         Err(refusal) => collect_with(options, |_| Err(refusal)),
     }
 }
 
 /// The same of a process that is known; none with an address.
-pub(super) fn collect_from(
+pub(super) fn collect_from_process(
     process: Option<&Process>,
     options: &CollectOptions,
     observer: &mut dyn CollectSupervisor,
 ) -> Collected {
-    collect_with(options, |collected| run(process, options, observer, collected))
+    collect_with(options, |collected| run_collection(process, options, observer, collected))
 }
 
+/// The answer around a run: its times, and the refusal where it fails.
 fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Result<(), Refusal>) -> Collected {
     let started = Instant::now();
     let now = DateTime::<Utc>::from(SystemTime::now());
@@ -48,7 +49,7 @@ fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Re
     collected
 }
 
-fn run(
+fn run_collection(
     process: Option<&Process>,
     options: &CollectOptions,
     observer: &mut dyn CollectSupervisor,
@@ -60,30 +61,30 @@ fn run(
             if process.state()?.is_stopped() {
                 return Err(process.stopped_refusal());
             }
-            options.runtime.map_or_else(|| detect(process), Ok)?
+            options.runtime.map_or_else(|| detect_runtime(process), Ok)?
         }
         None => options.runtime.unwrap_or(match options.url.as_deref().is_some_and(pprof::is_profile_url) {
             true => TargetRuntime::Go,
             false => TargetRuntime::Node,
         }),
     };
-    (collected.runtime, collected.format) = (Some(runtime), Some(options.format(runtime).0));
+    (collected.runtime, collected.format) = (Some(runtime), Some(options.format_and_extension(runtime).0));
     check_options(options, runtime)?;
     if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
         let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
         let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
         return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
     }
-    let path = match (&options.folder, &options.output) {
-        (Some(folder), _) => folder.join(file_name(options, runtime, "%Y%m%d-%H%M%S%.3f")),
+    let path = match (&options.output_folder, &options.output) {
+        (Some(folder), _) => folder.join(file_name_with_time(options, runtime, "%Y%m%d-%H%M%S%.3f")),
         (None, Some(output)) => output.clone(),
-        (None, None) if options.histogram => PathBuf::from("-"),
+        (None, None) if options.take_histogram => PathBuf::from("-"),
         (None, None) => default_file_name(options, runtime),
     };
     let _lock = process.map(ProcessLock::acquire).transpose()?;
-    let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_bytes);
-    let name = file.name();
-    let request = DumpRequest { options, file, observer };
+    let file = DumpFile::create(&path, options.replace_existing)?.with_limit(options.max_dump_bytes);
+    let name = file.display_name();
+    let request = DumpRequest { options, file, supervisor: observer };
     let (file, incomplete) = match (runtime, process) {
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
@@ -101,7 +102,7 @@ fn run(
             collected.file = Some(name);
             file.finish()
         }
-        Some(refusal) if options.whole_only => Err(refusal),
+        Some(refusal) if options.discard_incomplete => Err(refusal),
         Some(mut refusal) => {
             let kept = file.keep_incomplete()?;
             collected.file = kept.as_deref().map(|path: &Path| path.display().to_string());
@@ -116,19 +117,19 @@ fn run(
 fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
     let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     let given = [
-        ("--histogram", options.histogram, matches!(runtime, TargetRuntime::Hotspot | TargetRuntime::OpenJ9)),
+        ("--histogram", options.take_histogram, matches!(runtime, TargetRuntime::Hotspot | TargetRuntime::OpenJ9)),
         ("--all", options.include_unreachable, runtime == TargetRuntime::Hotspot),
         ("--buffer", options.max_buffer_bytes.is_some(), runtime == TargetRuntime::Dotnet),
-        ("--no-names", options.no_names, runtime == TargetRuntime::Dotnet),
-        ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.url.is_none()),
-        ("--target", options.target.is_some(), is_v8),
+        ("--no-names", options.omit_method_names, runtime == TargetRuntime::Dotnet),
+        ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.inspector_url.is_none()),
+        ("--target", options.inspector_target.is_some(), is_v8),
     ];
     match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
         Some((option, ..)) => {
             let text = format!("{option} is not for {}", runtime.name());
             let refusal = Err(Refusal::new(RefusalCode::Usage, text));
             let hint = "take a dump: heapdump stats FILE is its histogram";
-            if options.histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
+            if options.take_histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
         }
         None => Ok(()),
     }
@@ -136,19 +137,19 @@ fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(),
 
 impl CollectOptions {
     /// The name of the format that is taken, and how its files' names end.
-    fn format(&self, runtime: TargetRuntime) -> (&'static str, &'static str) {
-        if self.histogram { ("jvm-histogram", "txt") } else { runtime.format() }
+    fn format_and_extension(&self, runtime: TargetRuntime) -> (&'static str, &'static str) {
+        if self.take_histogram { ("jvm-histogram", "txt") } else { runtime.format_and_extension() }
     }
 }
 
 /// The name of a dump that is given none: `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
 pub fn default_file_name(options: &CollectOptions, runtime: TargetRuntime) -> PathBuf {
-    file_name(options, runtime, "%Y%m%d-%H%M%S")
+    file_name_with_time(options, runtime, "%Y%m%d-%H%M%S")
 }
 
 /// The same with the time in this form: of a series, with milliseconds, two may be of one second.
-fn file_name(options: &CollectOptions, runtime: TargetRuntime, form: &str) -> PathBuf {
-    let (_, extension) = options.format(runtime);
+fn file_name_with_time(options: &CollectOptions, runtime: TargetRuntime, form: &str) -> PathBuf {
+    let (_, extension) = options.format_and_extension(runtime);
     let pid = options.pid.map_or(String::new(), |pid| format!("{pid}-"));
     let now = DateTime::<Utc>::from(SystemTime::now()).format(form);
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))

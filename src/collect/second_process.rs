@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open, set_parent_process_death_signal};
 
-use crate::files::{AtExit, wait_if_signalled};
+use crate::files::{ExitAction, wait_if_signalled};
 
 /// Says to the second process which the first one is.
 pub(super) const FIRST_PROCESS_VARIABLE: &str = "HEAPDUMP_COLLECT_FIRST";
@@ -53,7 +53,7 @@ pub fn run_in_second_process(words: impl IntoIterator<Item = OsString>) -> Optio
         let limit = Timespec { tv_sec: CLEANUP_SECONDS, tv_nsec: 0 };
         let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit));
     };
-    let (mut second, forward) = AtExit::make(start, forward).ok()?;
+    let (mut second, forward) = ExitAction::make_with_undo(start, forward).ok()?;
     let ended = second.wait();
     // It ends by the signal that it has got itself.
     wait_if_signalled();

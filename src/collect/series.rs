@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use super::condition::{Condition, ConditionWatch, READING_INTERVAL, Reading};
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
-use super::run::collect_from;
+use super::run::collect_from_process;
 use super::{CollectOptions, CollectSupervisor, Collected};
 use crate::files::free_bytes;
-use crate::units::{count_of, format_bytes};
+use crate::units::{count_with_noun, format_bytes};
 
 /// A tenth of a disk is left free, unless the user says otherwise.
 const MIN_FREE_DISK_DIVISOR: u64 = 10;
@@ -22,19 +22,19 @@ const MIN_FREE_DISK_DIVISOR: u64 = 10;
 #[derive(Debug, Clone)]
 pub struct SeriesOptions {
     /// From one to the next.
-    pub every: Option<Duration>,
+    pub interval: Option<Duration>,
     /// Ends after so many; with a condition so many that it has called for.
-    pub times: Option<usize>,
+    pub max_count: Option<usize>,
     /// Ends after this time.
-    pub duration: Option<Duration>,
+    pub max_duration: Option<Duration>,
     /// Of the dumps of this series the newest stay; histograms all do.
-    pub kept_dumps: Option<usize>,
+    pub max_kept_dumps: Option<usize>,
     /// Free bytes of the disk that are left alone. Default: a tenth of it.
     pub min_free_bytes: Option<u64>,
     /// When a dump is taken too; in a series of histograms that has an interval a dump, else what the options ask for.
     pub condition: Option<Condition>,
     /// From one dump that the condition has called for to the next.
-    pub at_least_apart: Duration,
+    pub min_condition_dump_interval: Duration,
 }
 
 /// Why a series ended.
@@ -52,29 +52,29 @@ pub enum SeriesEnd {
 /// A series that has ended.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Series {
+pub struct SeriesResult {
     /// Why.
     pub end: SeriesEnd,
     /// Histograms and dumps that there are.
-    pub taken: usize,
-    /// Those that could not be taken.
-    pub failed: usize,
+    pub taken_count: usize,
+    /// Histograms and dumps that could not be taken.
+    pub failed_count: usize,
     /// Dumps that the condition has called for.
-    pub called_for: usize,
+    pub condition_dump_count: usize,
 }
 
 /// Whoever is told what happens in a series.
 pub trait SeriesObserver: CollectSupervisor {
     /// Called for each histogram or dump, taken or refused.
-    fn collected(&mut self, collected: &Collected);
+    fn report_collected(&mut self, collected: &Collected);
     /// Called when the condition holds, with a sentence, before the dump.
-    fn condition_holds(&mut self, sentence: &str);
+    fn report_condition_holds(&mut self, sentence: &str);
 }
 
-impl Series {
+impl SeriesResult {
     /// Why it ended, and how many were taken, in a sentence.
-    pub fn sentence(&self) -> String {
-        let taken = format!("{} taken", count_of(self.taken as u64, "files"));
+    pub fn end_sentence(&self) -> String {
+        let taken = format!("{} taken", count_with_noun(self.taken_count as u64, "files"));
         match &self.end {
             SeriesEnd::Complete => format!("the series ends: {taken}"),
             SeriesEnd::ProcessEnded => format!("the process has ended: {taken}"),
@@ -83,115 +83,120 @@ impl Series {
     }
 }
 
-/// Takes histograms or dumps of a process, into `options.folder` (made where it is not there) or to standard output,
+/// Takes histograms or dumps of a process, into `output_folder` (made where it is not there) or to standard output,
 /// until the options say so, the process ends, or the disk has no room. Memory is that of the condition's window.
-pub fn collect_series(options: &CollectOptions, series: &SeriesOptions, observer: &mut dyn SeriesObserver) -> Series {
-    let mut result = Series { end: SeriesEnd::Complete, taken: 0, failed: 0, called_for: 0 };
-    result.end = run(options, series, observer, &mut result).unwrap_or_else(SeriesEnd::Refused);
-    result
-}
-
-fn run(
+pub fn collect_series(
     options: &CollectOptions,
     series: &SeriesOptions,
     observer: &mut dyn SeriesObserver,
-    result: &mut Series,
+) -> SeriesResult {
+    let mut result =
+        SeriesResult { end: SeriesEnd::Complete, taken_count: 0, failed_count: 0, condition_dump_count: 0 };
+    result.end = run_series(options, series, observer, &mut result).unwrap_or_else(SeriesEnd::Refused);
+    result
+}
+
+fn run_series(
+    options: &CollectOptions,
+    series: &SeriesOptions,
+    observer: &mut dyn SeriesObserver,
+    result: &mut SeriesResult,
 ) -> Result<SeriesEnd, Refusal> {
     let pid = options.pid.unwrap_or_default();
     let process = Process::open(pid)?;
     process.check_permitted()?;
     let mut condition = series.condition.as_ref().map(ConditionWatch::new);
-    condition.as_ref().map_or(Ok(()), |condition| condition.check_figures(&process))?;
-    let folder = options.folder.as_deref();
+    condition.as_ref().map_or(Ok(()), |condition| condition.check_figures_published(&process))?;
+    let folder = options.output_folder.as_deref();
     if let Some(folder) = folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| Refusal::system(&format!("cannot make {}", folder.display()), error))?;
     }
     let began = Instant::now();
-    let (mut next, mut not_before) = (series.every.map(|_| began), began);
+    let (mut next, mut not_before) = (series.interval.map(|_| began), began);
     let mut dumps = VecDeque::new();
     loop {
         let now = Instant::now();
         let is_due = next.is_some_and(|next| now >= next);
-        let held = condition
-            .as_mut()
-            .filter(|_| now >= not_before)
-            .and_then(|condition| condition.note(now - began, &Reading::of(&process, series.condition.as_ref()?)));
+        let held = condition.as_mut().filter(|_| now >= not_before).and_then(|condition| {
+            condition.note_reading(now - began, &Reading::of(&process, series.condition.as_ref()?))
+        });
         if !process.is_alive() {
             return Ok(SeriesEnd::ProcessEnded);
         }
         let mut wanted = Vec::new();
         if is_due {
-            wanted.push(options.histogram);
+            wanted.push(options.take_histogram);
         }
         if let Some(sentence) = &held {
-            observer.condition_holds(sentence);
-            wanted.push(options.histogram && series.every.is_none());
+            observer.report_condition_holds(sentence);
+            wanted.push(options.take_histogram && series.interval.is_none());
         }
         for histogram in wanted {
-            let options = CollectOptions { histogram, ..options.clone() };
-            let collected = take(&process, &options, folder, series, observer)?;
+            let options = CollectOptions { take_histogram: histogram, ..options.clone() };
+            let collected = take_one(&process, &options, folder, series, observer)?;
             let Some(refusal) = collected.refusal else {
-                result.taken += 1;
+                result.taken_count += 1;
                 if let (false, Some(file)) = (histogram, collected.file) {
                     dumps.push_back(PathBuf::from(file));
-                    remove_oldest(&mut dumps, series.kept_dumps);
+                    remove_oldest_dumps(&mut dumps, series.max_kept_dumps);
                 }
                 continue;
             };
             if !process.is_alive() {
                 return Ok(SeriesEnd::ProcessEnded);
             }
-            result.failed += 1;
+            result.failed_count += 1;
             // What is refused at once is refused for ever, and what a disk has no room for too.
-            if result.taken == 0 || matches!(refusal.code, RefusalCode::NoSpace | RefusalCode::TooLarge) {
+            if result.taken_count == 0 || matches!(refusal.code, RefusalCode::NoSpace | RefusalCode::TooLarge) {
                 return Err(refusal);
             }
         }
         let now = Instant::now();
         if let (true, Some(condition)) = (held.is_some(), &mut condition) {
-            result.called_for += 1;
-            not_before = now + series.at_least_apart;
-            condition.forget();
+            result.condition_dump_count += 1;
+            not_before = now + series.min_condition_dump_interval;
+            condition.forget_readings();
         }
         // What took longer than the interval is not made up for.
-        if let (true, Some(due), Some(every)) = (is_due, &mut next, series.every) {
+        if let (true, Some(due), Some(every)) = (is_due, &mut next, series.interval) {
             let missed = (now - *due).as_nanos() / every.as_nanos().max(1);
             *due += every * u32::try_from(missed + 1).unwrap_or(u32::MAX);
         }
-        let count = if condition.is_some() { result.called_for } else { result.taken + result.failed };
-        let end = series.duration.map(|duration| began + duration);
-        if series.times.is_some_and(|times| count >= times) || end.is_some_and(|end| now >= end) {
+        let count =
+            if condition.is_some() { result.condition_dump_count } else { result.taken_count + result.failed_count };
+        let end = series.max_duration.map(|duration| began + duration);
+        if series.max_count.is_some_and(|times| count >= times) || end.is_some_and(|end| now >= end) {
             return Ok(SeriesEnd::Complete);
         }
         let reading = condition.as_ref().map(|_| not_before.max(now + READING_INTERVAL));
         let soonest = [next, reading, end].into_iter().flatten().min();
-        if process.ends_before(soonest.unwrap_or(now + READING_INTERVAL)) {
+        if process.wait_for_end_until(soonest.unwrap_or(now + READING_INTERVAL)) {
             return Ok(SeriesEnd::ProcessEnded);
         }
     }
 }
 
 /// One histogram or dump, where the disk has room. Error: `no-space`.
-fn take(
+fn take_one(
     process: &Process,
     options: &CollectOptions,
     folder: Option<&Path>,
     series: &SeriesOptions,
     observer: &mut dyn SeriesObserver,
 ) -> Result<Collected, Refusal> {
-    let room = folder.map(|folder| room_in(folder, series.min_free_bytes)).transpose()?.flatten();
-    let max_bytes = [room, options.max_bytes].into_iter().flatten().min();
-    let options = CollectOptions { max_bytes, ..options.clone() };
-    let collected = collect_from(Some(process), &options, observer);
-    observer.collected(&collected);
+    let room = folder.map(|folder| writable_bytes_in(folder, series.min_free_bytes)).transpose()?.flatten();
+    let max_bytes = [room, options.max_dump_bytes].into_iter().flatten().min();
+    let options = CollectOptions { max_dump_bytes: max_bytes, ..options.clone() };
+    let collected = collect_from_process(Some(process), &options, observer);
+    observer.report_collected(&collected);
     Ok(collected)
 }
 
 /// Bytes that may be written; `None` where the system does not tell. Error: `no-space`, when there are none.
-fn room_in(folder: &Path, min_free_bytes: Option<u64>) -> Result<Option<u64>, Refusal> {
+fn writable_bytes_in(folder: &Path, min_free_bytes: Option<u64>) -> Result<Option<u64>, Refusal> {
     let place = File::open(folder).map_err(|error| Refusal::system(&folder.display().to_string(), error))?;
-    let (Some(free), Some(all)) = (free_bytes(&place), disk_bytes(&place)) else { return Ok(None) };
+    let (Some(free), Some(all)) = (free_bytes(&place), total_disk_bytes(&place)) else { return Ok(None) };
     let least = min_free_bytes.unwrap_or(all / MIN_FREE_DISK_DIVISOR);
     match free.checked_sub(least) {
         Some(room @ 1..) => Ok(Some(room)),
@@ -207,7 +212,7 @@ fn room_in(folder: &Path, min_free_bytes: Option<u64>) -> Result<Option<u64>, Re
     }
 }
 
-fn remove_oldest(dumps: &mut VecDeque<PathBuf>, kept: Option<usize>) {
+fn remove_oldest_dumps(dumps: &mut VecDeque<PathBuf>, kept: Option<usize>) {
     while kept.is_some_and(|kept| dumps.len() > kept) {
         // It may be gone already.
         let _ = dumps.pop_front().map(std::fs::remove_file);
@@ -215,6 +220,6 @@ fn remove_oldest(dumps: &mut VecDeque<PathBuf>, kept: Option<usize>) {
 }
 
 /// All bytes of the file system of an open folder.
-fn disk_bytes(place: impl AsFd) -> Option<u64> {
+fn total_disk_bytes(place: impl AsFd) -> Option<u64> {
     rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_blocks.saturating_mul(facts.f_frsize))
 }

@@ -30,7 +30,7 @@ impl IndexesInUse {
     }
 
     /// Remembers the index that a dump came from, if it came from one.
-    pub fn remember(&self, dump: &OpenDump, is_quiet: bool) {
+    pub fn remember_index_of(&self, dump: &OpenDump, is_quiet: bool) {
         if let Some(check) = dump.index_check() {
             let path = dump.path().map(Path::to_path_buf).unwrap_or_default();
             self.lock().push(IndexInUse { path, index_check: check, is_quiet });
@@ -44,7 +44,7 @@ impl IndexesInUse {
 
     /// If an index in use is damaged: says so, and all are ignored from now on. Returns true if what was asked is to be
     /// asked again.
-    pub fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
+    pub fn ignore_all_if_damaged(&self, say: impl FnOnce(&str)) -> bool {
         let mut in_use = self.lock();
         let damaged = in_use.iter().find_map(|index| Some((index, index.index_check.damage()?)));
         let Some((IndexInUse { path, is_quiet, .. }, why)) = damaged else { return false };
@@ -57,18 +57,18 @@ impl IndexesInUse {
     }
 
     /// Fails when an index in use is not to be believed.
-    fn check(&self) -> io::Result<()> {
+    fn check_undamaged(&self) -> io::Result<()> {
         let damage = self.lock().iter().find_map(|index| index.index_check.damage());
         damage.map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
-    /// Checks all blocks of all indexes in use: for outputs that are written while the answer is computed.
+    /// Checks all blocks of all indexes in use, touched or not: for outputs that are written while the answer is computed.
     ///
     /// # Errors
     /// When one is damaged.
     pub fn verify_all(&self) -> io::Result<()> {
         self.lock().iter().for_each(|index| index.index_check.verify_all());
-        self.check()
+        self.check_undamaged()
     }
 }
 
@@ -93,7 +93,7 @@ impl<'s, W: Write> CheckedOutput<'s, W> {
     /// When an index is damaged, and nothing was written; or when `out` cannot be written to.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(held) = self.held_output.take() {
-            self.indexes.check()?;
+            self.indexes.check_undamaged()?;
             self.out.write_all(&held)?;
         }
         self.out.flush()

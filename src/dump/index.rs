@@ -28,7 +28,7 @@ pub(super) struct DerivedResults {
     pub(super) dominators: Dominators,
     pub(super) retained: RetainedSizes,
     pub(super) reachable: NodeSet,
-    pub(super) parents: ShortestParents,
+    pub(super) shortest_parents: ShortestParents,
 }
 
 impl DerivedResults {
@@ -38,21 +38,21 @@ impl DerivedResults {
             || RetainedSizes::with_dominators(graph),
             || (compute_reachable(graph), ShortestParents::compute(graph)),
         );
-        DerivedResults { dominators, retained, reachable, parents }
+        DerivedResults { dominators, retained, reachable, shortest_parents: parents }
     }
 
     pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
         Column::from(self.reachable.words().to_vec()).store(sink, "reachable")?;
-        self.parents.store(sink)?;
+        self.shortest_parents.store(sink)?;
         self.dominators.store(&self.retained, sink)
     }
 
     fn from_stored(stored: StoredDominators, graph: &HeapGraph, source: &dyn ColumnSource) -> Option<Self> {
         let (dominators, retained) = Dominators::from_stored(stored, graph, source)?;
-        let reachable: Column<u64> = Column::stored(source, "reachable", u64::MAX)?;
+        let reachable: Column<u64> = Column::from_stored(source, "reachable", u64::MAX)?;
         let reachable = NodeSet::from_words(reachable.all_values().to_vec(), graph.node_count())?;
         let parents = ShortestParents::from_stored(graph, source)?;
-        Some(DerivedResults { dominators, retained, reachable, parents })
+        Some(DerivedResults { dominators, retained, reachable, shortest_parents: parents })
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct IndexedResults {
 
 impl IndexedResults {
     pub(super) fn index_check(&self) -> IndexCheck {
-        self.columns.check()
+        self.columns.index_check()
     }
 }
 
@@ -109,7 +109,7 @@ impl ReadKey {
     }
 
     /// As the user writes them.
-    fn words(&self) -> String {
+    fn option_text(&self) -> String {
         let mut words = Vec::new();
         words.extend(self.input_format.iter().map(|format| format!("--input-format {format}")));
         words.extend(self.raw_types.then(|| "--raw-types".to_string()));
@@ -124,15 +124,17 @@ impl ReadKey {
     }
 }
 
+/// An index that serves in place of its dump.
 pub(super) struct LoadedIndex {
     pub(super) graph: HeapGraph,
     pub(super) results: IndexedResults,
     pub(super) info: FormatInfo,
     pub(super) diagnostics: Diagnostics,
     pub(super) details: Option<Box<dyn ObjectDetails>>,
-    pub(super) bytes: u64,
+    pub(super) index_file_bytes: u64,
 }
 
+/// Where an open dump comes from: its index, or the dump itself.
 pub(super) enum DumpSource {
     Indexed(Box<LoadedIndex>),
     /// From this file.
@@ -154,7 +156,7 @@ fn dump_of_index(index: &Path) -> Option<PathBuf> {
 }
 
 /// The file of a dump that is named by its index; else what is named.
-pub fn dump_named(path: &Path) -> PathBuf {
+pub fn dump_of_index_or_path(path: &Path) -> PathBuf {
     dump_of_index(path).unwrap_or_else(|| path.to_path_buf())
 }
 
@@ -166,21 +168,21 @@ pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: 
         inputs.add_dump(dump);
         let Some(dump) = dump else { continue };
         let index = Some(path_of_index(dump)).filter(|index| index::is_index(index));
-        index.into_iter().chain(dump_of_index(dump)).for_each(|path| inputs.add(&path));
-        output.into_iter().filter(|output| is_index_of(dump, output)).for_each(|output| inputs.add(output));
+        index.into_iter().chain(dump_of_index(dump)).for_each(|path| inputs.add_file(&path));
+        output.into_iter().filter(|output| is_index_file_of(dump, output)).for_each(|output| inputs.add_file(output));
     }
     inputs
 }
 
 /// Returns true if one is the index of the other, whatever they are called.
-fn is_index_of(index: &Path, dump: &Path) -> bool {
+fn is_index_file_of(index: &Path, dump: &Path) -> bool {
     index::is_index(index)
         && dump.is_file()
         && Index::open(index).is_ok_and(|index| is_index_of_dump(&index, dump).unwrap_or(false))
 }
 
 /// The dump behind an index that is to be read record by record; `None` for what is not an index.
-pub(super) fn dump_behind(path: &Path) -> Result<Option<PathBuf>, OpenError> {
+pub(super) fn dump_behind_index(path: &Path) -> Result<Option<PathBuf>, OpenError> {
     if !index::is_index(path) {
         return Ok(None);
     }
@@ -200,7 +202,7 @@ pub(super) fn choose_source(path: &Path, options: &OpenOptions) -> Result<DumpSo
     }
     let dump = dump_of_index(path);
     if index::is_index(path) || dump.is_some() {
-        return choose_by_name(path, dump, options);
+        return choose_named_index(path, dump, options);
     }
     let candidate = path_of_index(path);
     if options.index == IndexUse::Never || !candidate.is_file() {
@@ -213,14 +215,14 @@ pub(super) fn choose_source(path: &Path, options: &OpenOptions) -> Result<DumpSo
     match opened {
         Ok(indexed) => Ok(DumpSource::Indexed(Box::new(indexed))),
         Err(why) => {
-            options.observer.note(&format!("{} {why}; reading the dump", candidate.display()));
+            options.observer.note_for_user(&format!("{} {why}; reading the dump", candidate.display()));
             as_dump()
         }
     }
 }
 
 /// An index that was asked for by its own name; `dump` is what lies beside it under the name of its dump.
-fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> Result<DumpSource, OpenError> {
+fn choose_named_index(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> Result<DumpSource, OpenError> {
     if options.index == IndexUse::Never {
         return dump.map(DumpSource::Dump).ok_or_else(|| OpenError::OnlyAnIndex(path.to_path_buf()));
     }
@@ -244,7 +246,7 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
     match (opened, own_dump) {
         (Ok(indexed), _) => Ok(DumpSource::Indexed(Box::new(indexed))),
         (Err(why), Some(dump)) => {
-            options.observer.note(&format!("{} {why}; reading {}", path.display(), dump.display()));
+            options.observer.note_for_user(&format!("{} {why}; reading {}", path.display(), dump.display()));
             Ok(DumpSource::Dump(dump.to_path_buf()))
         }
         (Err(why), None) => Err(OpenError::UnusableIndex(path.to_path_buf(), why.to_string())),
@@ -287,7 +289,7 @@ pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
         return mismatch(&IndexRejection::Stale.to_string());
     }
     let is_used = source.is_same(&SourceKey::of(dump)?);
-    let check = opened.into_columns().check();
+    let check = opened.into_columns().index_check();
     check.verify_all();
     match check.damage() {
         Some(_) => mismatch(&IndexError::Damaged.to_string()),
@@ -307,34 +309,34 @@ fn load_index(
         return Err(IndexRejection::OtherUser);
     }
     let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
-    options.memory.check_mapped(bytes).map_err(IndexRejection::TooLarge)?;
-    let meta: IndexMeta = index.content()?;
+    options.memory.check_mapped_memory(bytes).map_err(IndexRejection::TooLarge)?;
+    let meta: IndexMeta = index.json_content()?;
     if asked.is_some_and(|asked| !meta.options.serves(asked, &meta.info.format)) {
-        return Err(IndexRejection::OtherReadOptions(meta.options.words()));
+        return Err(IndexRejection::OtherReadOptions(meta.options.option_text()));
     }
     let reader = READERS.iter().find(|reader| reader.name() == meta.info.format);
     let sees_more = options.read.strict && reader.is_some_and(|reader| reader.sees_more_under_strict());
-    if sees_more || meta.diagnostics.check(options.read.strict).is_err() {
+    if sees_more || meta.diagnostics.fail_if_strict(options.read.strict).is_err() {
         return Err(IndexRejection::StrictRequested);
     }
     let columns = index.into_columns();
     let parts = HeapGraph::from_stored(&meta.graph, &columns).and_then(|mut graph| {
-        graph.tell_types_apart(meta.options.raw_types);
+        graph.set_types_apart(meta.options.raw_types);
         let derived = DerivedResults::from_stored(meta.dominators, &graph, &columns)?;
         Some((graph, derived))
     });
     // What is read whole when it is opened (names, roots) was checked just now.
     let is_packed = !meta.info.compression.is_empty();
-    let input = dump.map(|dump| RereadableFile::new(dump, is_packed).limited(options.memory.left_bytes()));
+    let input = dump.map(|dump| RereadableFile::new(dump, is_packed).with_memory_limit(options.memory.left_bytes()));
     let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));
     match parts {
-        Some((graph, derived)) if columns.check().damage().is_none() => Ok(LoadedIndex {
+        Some((graph, derived)) if columns.index_check().damage().is_none() => Ok(LoadedIndex {
             graph,
             results: IndexedResults { derived, columns },
             info: meta.info,
             diagnostics: meta.diagnostics,
             details,
-            bytes,
+            index_file_bytes: bytes,
         }),
         _ => Err(IndexRejection::Unusable(IndexError::Damaged)),
     }
@@ -343,8 +345,10 @@ fn load_index(
 /// The reason for which an index does not serve, in words that follow its name.
 #[derive(Debug, thiserror::Error)]
 enum IndexRejection {
+    /// It is damaged, or no index that this program reads.
     #[error(transparent)]
     Unusable(#[from] IndexError),
+    /// The dump was changed since, or is another.
     #[error("does not belong to this dump as it is now (heapdump index makes it anew)")]
     Stale,
     /// Somebody else wrote it than who owns the dump, or asks.
@@ -410,7 +414,7 @@ mod tests {
             options.snapshot = SnapshotChoice::Number(3);
         });
         assert_eq!(
-            (key(|_| {}).words(), all.words().as_str()),
+            (key(|_| {}).option_text(), all.option_text().as_str()),
             ("none".into(), "--input-format phd --raw-types --snapshot 3")
         );
     }
@@ -421,8 +425,8 @@ mod tests {
         let dump = folder.path().join("a.hprof");
         let index = path_of_index(&dump);
         assert_eq!(index, folder.path().join("a.hprof.hdx"));
-        assert_eq!(dump_named(&index), index);
+        assert_eq!(dump_of_index_or_path(&index), index);
         std::fs::write(&dump, "").expect("written");
-        assert_eq!((dump_named(&index), dump_named(&dump)), (dump.clone(), dump));
+        assert_eq!((dump_of_index_or_path(&index), dump_of_index_or_path(&dump)), (dump.clone(), dump));
     }
 }

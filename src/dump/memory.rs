@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
+use crate::analysis::retained_sets::MAX_MARKING_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
 use crate::units::format_bytes;
 
@@ -26,9 +26,10 @@ const INDEX_BYTES_PER_OBJECT: u64 = 33;
 /// same time share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLimit {
+    /// The limit; `None` for none.
     bytes: Option<u64>,
     /// Memory that an index maps counts too.
-    pub(crate) counts_mapped: bool,
+    pub(crate) counts_mapped_files: bool,
     /// Bytes of all that is held: graphs, dominator trees, allocation totals, indexes where they count.
     held_bytes: Arc<AtomicU64>,
 }
@@ -36,6 +37,7 @@ pub struct MemoryLimit {
 /// Memory that counts as held until this is dropped.
 #[derive(Debug)]
 pub(super) struct HeldMemory {
+    /// The account of the limit, from which `bytes` are taken in the end.
     all_held_bytes: Arc<AtomicU64>,
     bytes: u64,
 }
@@ -144,12 +146,12 @@ impl MemoryError {
 impl MemoryLimit {
     /// At most so many bytes, those that an index maps into memory included.
     pub fn of(bytes: u64) -> Self {
-        MemoryLimit { bytes: Some(bytes), counts_mapped: true, held_bytes: Arc::default() }
+        MemoryLimit { bytes: Some(bytes), counts_mapped_files: true, held_bytes: Arc::default() }
     }
 
     /// A limit of free bytes: at most so many, without those that an index maps, which the system can take back.
     pub fn of_free_memory(bytes: u64) -> Self {
-        MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
+        MemoryLimit { counts_mapped_files: false, ..Self::of(bytes) }
     }
 
     /// The limit in bytes; `None` for no limit.
@@ -163,17 +165,17 @@ impl MemoryLimit {
     }
 
     /// Counts a graph among what is in memory.
-    pub(super) fn hold(&self, graph: &HeapGraph) -> HeldMemory {
+    pub(super) fn hold_graph(&self, graph: &HeapGraph) -> HeldMemory {
         self.hold_bytes(graph_bytes(graph))
     }
 
     /// Counts what an index maps into memory, where that counts.
     pub(super) fn hold_mapped(&self, bytes: u64) -> Option<HeldMemory> {
-        self.counts_mapped.then(|| self.hold_bytes(bytes))
+        self.counts_mapped_files.then(|| self.hold_bytes(bytes))
     }
 
     /// Counts the dominator tree and the retained sizes of a graph.
-    pub(super) fn hold_results(&self, graph: &HeapGraph) -> HeldMemory {
+    pub(super) fn hold_dominators(&self, graph: &HeapGraph) -> HeldMemory {
         self.hold_bytes(graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT)
     }
 
@@ -195,12 +197,12 @@ impl MemoryLimit {
     }
 
     /// Fails when what an index has does not fit: all of it may come into memory.
-    pub(super) fn check_mapped(&self, bytes: u64) -> Result<(), MemoryError> {
-        if self.counts_mapped { self.check_fits(MemoryPurpose::MappedIndex, bytes) } else { Ok(()) }
+    pub(super) fn check_mapped_memory(&self, bytes: u64) -> Result<(), MemoryError> {
+        if self.counts_mapped_files { self.check_fits(MemoryPurpose::MappedIndex, bytes) } else { Ok(()) }
     }
 
     /// Fails when the dominator tree of a graph that is held will not fit.
-    pub(super) fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+    pub(super) fn check_dominators_memory(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
         self.check_fits(MemoryPurpose::Dominators, dominators_bytes(graph))
     }
 
@@ -215,7 +217,7 @@ impl MemoryLimit {
 
     /// Fails when there is no room for a walk down the dominator tree of a graph that is held, or for paths from all
     /// roots, and `bytes` of rows. `results` says where the dominator tree is.
-    pub(super) fn check_answer(
+    pub(super) fn check_answer_memory(
         &self,
         graph: &HeapGraph,
         results: DominatorStorage,
@@ -237,8 +239,8 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for markings without each of some sets beside a graph that is held.
-    pub(super) fn check_exact(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check_fits(MemoryPurpose::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
+    pub(super) fn check_exact_retained_memory(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+        self.check_fits(MemoryPurpose::ExactRetained, graph.node_count() as u64 * MAX_MARKING_BYTES_PER_OBJECT)
     }
 }
 
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn what_an_index_maps_counts_where_the_user_set_the_limit() {
         for (limit, counts) in [(MemoryLimit::of(10), true), (MemoryLimit::of_free_memory(10), false)] {
-            assert_eq!(limit.check_mapped(11).is_err(), counts);
+            assert_eq!(limit.check_mapped_memory(11).is_err(), counts);
             let held = limit.hold_mapped(4);
             assert_eq!((held.is_some(), limit.left_bytes()), (counts, Some(if counts { 6 } else { 10 })));
         }

@@ -10,7 +10,7 @@ mod index;
 mod memory;
 mod open;
 mod options;
-mod roots;
+mod root_policy;
 mod write_index;
 
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{DominatorError, NoValues, OpenError};
-pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index};
+pub use index::{IndexMatch, WriteIndexError, compare_index, dump_of_index_or_path, inputs_of, path_of_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryPurpose};
 pub use open::{CountedTypes, open};
 pub use options::{IndexUse, OpenOptions};
-pub use roots::{RootPolicy, excluded_kind};
+pub use root_policy::{RootPolicy, parse_excluded_root_kind};
 pub use write_index::write_index;
 
-use crate::allocations::{AllocationDump, Histograms};
+use crate::allocations::{AllocationDump, ClassHistograms};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::RetainedSizes;
@@ -47,7 +47,7 @@ pub enum Content<'d> {
     /// Allocation totals by backtrace and type.
     Allocations(&'d AllocationDump),
     /// Objects and bytes by type alone.
-    Histograms(&'d Histograms),
+    Histograms(&'d ClassHistograms),
 }
 
 /// A dump that is ready to be asked. Roots are complete: inferred where the format has none.
@@ -58,10 +58,12 @@ pub struct OpenDump {
     content: Dump,
     info: FormatInfo,
     diagnostics: Diagnostics,
+    /// Reads single objects again.
     details: Option<Box<dyn ObjectDetails>>,
     hides_values: bool,
+    /// The file it was read from; `None` for a pipe.
     path: Option<PathBuf>,
-    memory: MemoryLimit,
+    memory_limit: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
     held_for_graph: Option<memory::HeldMemory>,
     /// The share of an index, where that counts, or of allocation totals.
@@ -167,12 +169,13 @@ impl OpenDump {
     }
 
     /// Tells the observer what is being done now.
-    pub(crate) fn phase(&self, phase: Phase) {
-        self.observer.phase(phase);
+    pub(crate) fn announce_phase(&self, phase: Phase) {
+        self.observer.phase_begun(phase);
     }
 
-    pub(crate) fn steps(&self, done: usize, total: usize) {
-        self.observer.steps(done as u64, total as u64);
+    /// Tells the observer how many steps of the phase are done.
+    pub(crate) fn announce_steps(&self, done: usize, total: usize) {
+        self.observer.steps_done(done as u64, total as u64);
     }
 
     /// Objects that strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
@@ -184,9 +187,9 @@ impl OpenDump {
         self.reachable.get_or_init(|| match &self.content {
             Dump::Graph(graph) => match self.dominators.get() {
                 // The tree has the same objects, but where it has such as nothing holds.
-                Some(dominators) if !graph.unheld_in_tree() => dominators.reached(),
+                Some(dominators) if !graph.has_unheld_in_dominator_tree() => dominators.reached_nodes(),
                 _ => {
-                    self.phase(Phase::MarkingReachable);
+                    self.announce_phase(Phase::MarkingReachable);
                     compute_reachable(graph)
                 }
             },
@@ -198,8 +201,8 @@ impl OpenDump {
     /// [`reachable`](Self::reachable).
     pub fn reachable_as_dumped(&self) -> &NodeSet {
         match &self.content {
-            Dump::Graph(graph) if graph.roots().iter().any(|root| root.excluded || root.is_requested()) => {
-                self.reachable_as_dumped.get_or_init(|| roots::reachable_as_dumped(graph))
+            Dump::Graph(graph) if graph.roots().iter().any(|root| root.is_excluded || root.is_requested()) => {
+                self.reachable_as_dumped.get_or_init(|| root_policy::reachable_as_dumped(graph))
             }
             _ => self.reachable(),
         }
@@ -210,7 +213,7 @@ impl OpenDump {
     /// # Errors
     /// When there is not the memory for them, or the dump has no references.
     pub fn dominators(&self) -> Result<(&Dominators, &RetainedSizes), DominatorError> {
-        self.check_references()?;
+        self.check_has_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
         }
@@ -224,7 +227,7 @@ impl OpenDump {
         }
         let dominators = self.dominator_tree()?;
         let retained = self.retained.get_or_init(|| RetainedSizes::compute(graph, dominators));
-        self.held_for_results.get_or_init(|| self.memory.hold_results(graph));
+        self.held_for_results.get_or_init(|| self.memory_limit.hold_dominators(graph));
         Ok((dominators, retained))
     }
 
@@ -232,7 +235,7 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not the memory for them.
-    pub fn dominators_if_known(&self) -> Result<Option<(&Dominators, &RetainedSizes)>, MemoryError> {
+    pub fn dominators_unless_cut(&self) -> Result<Option<(&Dominators, &RetainedSizes)>, MemoryError> {
         match self.dominators() {
             Ok(tree) => Ok(Some(tree)),
             Err(DominatorError::NoReferences) => Ok(None),
@@ -245,7 +248,7 @@ impl OpenDump {
     /// # Errors
     /// As [`dominators`](Self::dominators).
     pub fn dominator_tree(&self) -> Result<&Dominators, DominatorError> {
-        self.check_references()?;
+        self.check_has_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok(&indexed.derived.dominators);
         }
@@ -257,13 +260,14 @@ impl OpenDump {
         Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
     }
 
-    fn check_references(&self) -> Result<(), DominatorError> {
-        if self.graph_or_empty().references_missing() { Err(DominatorError::NoReferences) } else { Ok(()) }
+    fn check_has_references(&self) -> Result<(), DominatorError> {
+        if self.graph_or_empty().lacks_references() { Err(DominatorError::NoReferences) } else { Ok(()) }
     }
 
+    /// Fails when the dominator tree will not fit; else tells the observer that it is computed now.
     fn check_and_announce_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.memory.check_dominators(graph)?;
-        self.phase(Phase::ComputingDominators);
+        self.memory_limit.check_dominators_memory(graph)?;
+        self.announce_phase(Phase::ComputingDominators);
         Ok(())
     }
 
@@ -272,16 +276,16 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
-        self.memory.check_answer(self.graph_or_empty(), self.dominator_storage(), need, bytes)
+    pub fn check_answer_memory(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
+        self.memory_limit.check_answer_memory(self.graph_or_empty(), self.dominator_storage(), need, bytes)
     }
 
     /// Makes sure that there is room for so many rows of an answer from allocation totals.
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_rows(&self, rows: u64, bytes_per_row: u64) -> Result<(), MemoryError> {
-        self.memory.check_fits(MemoryPurpose::Answer, rows.saturating_mul(bytes_per_row))
+    pub fn check_rows_memory(&self, rows: u64, bytes_per_row: u64) -> Result<(), MemoryError> {
+        self.memory_limit.check_fits(MemoryPurpose::Answer, rows.saturating_mul(bytes_per_row))
     }
 
     /// Memory that the dominator tree takes beside the graph, at the most.
@@ -305,7 +309,7 @@ impl OpenDump {
         if self.indexed.is_some() {
             Ok(())
         } else {
-            self.memory.check_referrers_memory(self.graph_or_empty(), self.dominator_storage())
+            self.memory_limit.check_referrers_memory(self.graph_or_empty(), self.dominator_storage())
         }
     }
 
@@ -313,20 +317,20 @@ impl OpenDump {
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_exact_retained(&self) -> Result<(), MemoryError> {
-        self.memory.check_exact(self.graph_or_empty())
+    pub fn check_exact_retained_memory(&self) -> Result<(), MemoryError> {
+        self.memory_limit.check_exact_retained_memory(self.graph_or_empty())
     }
 
     /// Shortest paths from strong roots to every object. Once: O(objects + references), 8 bytes per object meanwhile and 4
     /// from then on.
     pub(crate) fn shortest_parents(&self) -> &ShortestParents {
         let computed = || self.shortest_parents.get_or_init(|| ShortestParents::compute(self.graph_or_empty()));
-        self.indexed_parents().unwrap_or_else(computed)
+        self.indexed_shortest_parents().unwrap_or_else(computed)
     }
 
     /// The same, where an index has them.
-    pub(crate) fn indexed_parents(&self) -> Option<&ShortestParents> {
-        self.indexed.as_ref().map(|indexed| &indexed.derived.parents)
+    pub(crate) fn indexed_shortest_parents(&self) -> Option<&ShortestParents> {
+        self.indexed.as_ref().map(|indexed| &indexed.derived.shortest_parents)
     }
 
     /// Returns true if the dump came from an index, and has the roots that it was made with.
@@ -334,7 +338,8 @@ impl OpenDump {
         self.indexed.is_some()
     }
 
-    /// Checks every block of the index that the dump came from: for answers that are printed while they are computed.
+    /// Checks every block of the index that the dump came from, for answers that are printed while they are computed:
+    /// [`index_check`](Self::index_check) then has the damage.
     /// O(bytes of the index), on all threads. Does nothing for a dump that came from no index.
     pub fn verify_index(&self) {
         if let Some(check) = self.index_check() {
@@ -356,6 +361,7 @@ impl OpenDump {
         self.indexed.as_ref().map(IndexedResults::index_check)
     }
 
+    /// The graph, or one without objects for a dump that has none.
     fn graph_or_empty(&self) -> &HeapGraph {
         static EMPTY_GRAPH: OnceLock<HeapGraph> = OnceLock::new();
         self.graph().unwrap_or_else(|| EMPTY_GRAPH.get_or_init(HeapGraph::default))

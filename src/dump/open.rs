@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::index::{DumpSource, LoadedIndex, dump_behind};
+use super::index::{DumpSource, LoadedIndex, dump_behind_index};
 use super::memory::MemoryPurpose;
 use super::options::OpenOptions;
-use super::roots::complete_roots;
+use super::root_policy::infer_missing_roots;
 use super::{MemoryError, OpenDump, OpenError};
 use crate::graph::BuildError;
 use crate::input::{self, Dump, LoadedDump, NamesOnly, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
@@ -37,9 +37,9 @@ impl OpenOptions {
         let path = path.as_ref();
         match super::index::choose_source(path, self)? {
             DumpSource::Indexed(indexed) => {
-                let LoadedIndex { graph, results, info, diagnostics, details, bytes } = *indexed;
+                let LoadedIndex { graph, results, info, diagnostics, details, index_file_bytes: bytes } = *indexed;
                 let loaded = LoadedDump { dump: Dump::Graph(graph), info, diagnostics, details };
-                let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
+                let mut dump = self.finish_opening(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
                 dump.held_for_graph = None;
                 dump.held_for_index_or_totals = self.memory.hold_mapped(bytes);
@@ -49,7 +49,7 @@ impl OpenOptions {
             DumpSource::Dump(path) => {
                 let source = Source::open_observed(&path, Arc::clone(&self.observer))?;
                 let loaded = self.read(source)?;
-                self.finish(loaded, Some(path))
+                self.finish_opening(loaded, Some(path))
             }
         }
     }
@@ -66,8 +66,8 @@ impl OpenOptions {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_file(&self, reader: impl Read + Send + 'static, again: File) -> Result<OpenDump, OpenError> {
-        self.open_source(Source::from_file(reader, Arc::clone(&self.observer), again)?)
+    pub fn open_rereadable(&self, reader: impl Read + Send + 'static, again: File) -> Result<OpenDump, OpenError> {
+        self.open_source(Source::from_reader_and_file(reader, Arc::clone(&self.observer), again)?)
     }
 
     fn open_source(&self, mut source: Source) -> Result<OpenDump, OpenError> {
@@ -75,7 +75,7 @@ impl OpenOptions {
             source.forget_spool();
         }
         let loaded = self.read(source)?;
-        self.finish(loaded, None)
+        self.finish_opening(loaded, None)
     }
 
     /// Counts objects and bytes by type in one pass, with memory for types alone.
@@ -85,7 +85,7 @@ impl OpenOptions {
     pub fn count_types(&self, path: impl AsRef<Path>) -> Result<CountedTypes, OpenError> {
         // An index has no records to count: its dump has.
         let path = path.as_ref();
-        let behind = dump_behind(path)?;
+        let behind = dump_behind_index(path)?;
         let source = Source::open_observed(behind.as_deref().unwrap_or(path), Arc::clone(&self.observer))?;
         self.count_types_of_source(source)
     }
@@ -99,14 +99,14 @@ impl OpenOptions {
     }
 
     fn count_types_of_source(&self, source: Source) -> Result<CountedTypes, OpenError> {
-        let counted = self.explain_over_limit(input::count_types(source, &self.read_options()))?;
-        self.check_snapshot(counted.info.snapshots.len())?;
+        let counted = self.explain_over_limit(input::count_types(source, &self.limited_read_options()))?;
+        self.check_snapshot_number(counted.info.snapshots.len())?;
         Ok(counted)
     }
 
     /// Reads a dump, unless it takes more memory than it may.
     pub(super) fn read(&self, source: Source) -> Result<LoadedDump, OpenError> {
-        let options = self.read_options();
+        let options = self.limited_read_options();
         if source.compression.is_empty() {
             // What cannot be recognised is reported by whoever reads it.
             if let Ok(reader) = input::detect(&source, &options) {
@@ -116,12 +116,13 @@ impl OpenOptions {
         }
         let mut loaded = self.explain_over_limit(input::read(source, &options))?;
         if let Dump::Graph(graph) = &mut loaded.dump {
-            complete_roots(graph, &loaded.info, &*self.observer);
+            infer_missing_roots(graph, &loaded.info, &*self.observer);
         }
         Ok(loaded)
     }
 
-    fn read_options(&self) -> ReadOptions {
+    /// Options of the reader, with the memory that is left.
+    fn limited_read_options(&self) -> ReadOptions {
         ReadOptions { max_memory_bytes: self.memory.left_bytes(), ..self.read.clone() }
     }
 
@@ -136,7 +137,8 @@ impl OpenOptions {
         })
     }
 
-    fn finish(&self, loaded: LoadedDump, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
+    /// The open dump: its roots as asked for, its memory counted, and without what is to be hidden.
+    fn finish_opening(&self, loaded: LoadedDump, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
         let LoadedDump { dump: mut content, mut info, mut diagnostics, mut details } = loaded;
         if self.hides_values {
             // The reason why a dump was written may name a thread.
@@ -153,9 +155,9 @@ impl OpenOptions {
         let (mut held, mut also_held) = (None, None);
         match &mut content {
             Dump::Graph(graph) => {
-                self.check_snapshot(info.snapshots.len())?;
+                self.check_snapshot_number(info.snapshots.len())?;
                 self.roots.apply(graph, &*self.observer);
-                held = Some(self.memory.hold(graph));
+                held = Some(self.memory.hold_graph(graph));
             }
             Dump::Allocations(dump) => also_held = Some(self.memory.hold_bytes(dump.memory_bytes() as u64)),
             Dump::Histograms(types) => also_held = Some(self.memory.hold_bytes(types.memory_bytes() as u64)),
@@ -166,7 +168,7 @@ impl OpenOptions {
             diagnostics,
             details,
             path,
-            memory: self.memory.clone(),
+            memory_limit: self.memory.clone(),
             held_for_graph: held,
             held_for_index_or_totals: also_held,
             held_for_results: OnceLock::new(),
@@ -183,7 +185,7 @@ impl OpenOptions {
     }
 
     /// Readers of formats with one snapshot leave the choice alone: here it must be that one.
-    fn check_snapshot(&self, snapshots: usize) -> Result<(), OpenError> {
+    fn check_snapshot_number(&self, snapshots: usize) -> Result<(), OpenError> {
         match self.read.snapshot {
             SnapshotChoice::Number(number) if number > 1 && snapshots < 2 => Err(OpenError::NoSuchSnapshot(number)),
             _ => Ok(()),

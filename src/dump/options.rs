@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::memory::MemoryLimit;
-use super::roots::RootPolicy;
+use super::root_policy::RootPolicy;
 use crate::input::{NoObserver, Observer, ReadOptions};
 
 /// Is an index used?

@@ -19,10 +19,11 @@ pub fn write_index(
     options: &OpenOptions,
 ) -> Result<u64, WriteIndexError> {
     let graph = dump.graph().ok_or(WriteIndexError::NotObjects)?;
-    dump.memory.check_index_memory(graph).map_err(WriteIndexError::Memory)?;
-    options.observer.phase(Phase::ComputingDominators);
-    let (derived, source) = rayon::join(|| DerivedResults::compute(graph), || source.map(SourceKey::with_content));
-    options.observer.phase(Phase::WritingIndex);
+    dump.memory_limit.check_index_memory(graph).map_err(WriteIndexError::Memory)?;
+    options.observer.phase_begun(Phase::ComputingDominators);
+    let (derived, source) =
+        rayon::join(|| DerivedResults::compute(graph), || source.map(SourceKey::with_content_checksum));
+    options.observer.phase_begun(Phase::WritingIndex);
     index::write(target, source, |sink| {
         let stored = graph.store(sink)?;
         let dominators = derived.store(sink)?;

@@ -1,6 +1,6 @@
 //! The command that prints a view.
 
-use super::list::{Listing, SortOrder};
+use super::listing::{Listing, SortOrder};
 use super::view::{BrowsedObject, BrowserView, CommandContext};
 use crate::analysis::threshold::Threshold;
 use crate::analysis::type_patterns::TypePattern;
@@ -20,7 +20,7 @@ const ROWS_PER_COMMAND: usize = 1000;
 impl BrowserView {
     /// The command that prints it, in the order that it has. `listing`: once it is there. `find`: what is looked for.
     /// `seen`: rows up to the last one on the screen.
-    pub(super) fn command(
+    pub(super) fn print_command(
         &self,
         context: &CommandContext,
         sort: SortOrder,
@@ -32,8 +32,8 @@ impl BrowserView {
         let found = |scope: ScopeOptions| ScopeOptions { types: find.cloned().map(Into::into), ..scope };
         let rows = listing.map_or(0, Listing::len);
         let most = seen.max(1).next_multiple_of(ROWS_PER_COMMAND);
-        let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.reverse };
-        let order = sort.column.and_then(|column| listing?.figures.get(column)?.order);
+        let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.is_reversed };
+        let order = sort.column.and_then(|column| listing?.columns.get(column)?.command_order);
         let id = |place: &BrowsedObject| place.id.parse::<ObjectId>().ok();
         match self {
             BrowserView::Suspects => LeaksOptions::default().command_line(),
@@ -46,13 +46,13 @@ impl BrowserView {
                 let scope = find.map_or_else(ScopeOptions::default, |find| scope_of_matches(None, column, find));
                 context.histogram_options(*by, scope, order, limits).command_line()
             }
-            BrowserView::Dominators { of, by_type: true }
-                if find.is_some() || listing.is_some_and(|listing| listing.has_other_tree) =>
+            BrowserView::Dominators { dominator: of, is_merged_by_type: true }
+                if find.is_some() || listing.is_some_and(|listing| listing.has_allocation_tree) =>
             {
-                let scope = found(dominated_scope(of.as_ref()));
+                let scope = found(directly_dominated_scope(of.as_ref()));
                 context.histogram_options(GroupBy::Type, scope, Some(RETAINED), limits).command_line()
             }
-            BrowserView::Dominators { of, by_type: true } => BreakdownOptions {
+            BrowserView::Dominators { dominator: of, is_merged_by_type: true } => BreakdownOptions {
                 object: of.as_ref().and_then(id),
                 depth: Some(1),
                 min_size: Some(Threshold::Bytes(0)),
@@ -61,10 +61,10 @@ impl BrowserView {
                 ..BreakdownOptions::default()
             }
             .command_line(),
-            BrowserView::Dominators { of, by_type: false } if find.is_some() => {
-                objects_options(found(dominated_scope(of.as_ref())), order, limits).command_line()
+            BrowserView::Dominators { dominator: of, is_merged_by_type: false } if find.is_some() => {
+                objects_options(found(directly_dominated_scope(of.as_ref())), order, limits).command_line()
             }
-            BrowserView::Dominators { of, by_type: false } => DominatorTreeOptions {
+            BrowserView::Dominators { dominator: of, is_merged_by_type: false } => DominatorTreeOptions {
                 object: of.as_ref().and_then(id),
                 order,
                 limits,
@@ -77,7 +77,7 @@ impl BrowserView {
                     _ => ScopeOptions::default(),
                 },
                 by: *by,
-                retained: context.growth_has_retained(*by),
+                with_retained: context.growth_has_retained(*by),
                 order,
                 limits,
                 ..DiffOptions::default()
@@ -87,17 +87,19 @@ impl BrowserView {
                 let scope = find.map_or_else(|| scope.clone(), |find| scope_of_matches(Some(scope), "type", find));
                 objects_options(scope, order, limits).command_line()
             }
-            BrowserView::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
-                ObjectOptions { rows: limits.rows, ..ObjectOptions::new(object) }.command_line()
+            BrowserView::Object(place) => id(place).map_or_else(CommandLine::without_command, |object| {
+                ObjectOptions { max_references: limits.rows, ..ObjectOptions::new(object) }.command_line()
             }),
-            BrowserView::Paths(place, paths) => id(place).map_or_else(CommandLine::of_options, |object| {
-                RootPathsOptions { paths: Some(*paths), ..RootPathsOptions::new(object) }.command_line()
+            BrowserView::Paths(place, paths) => id(place).map_or_else(CommandLine::without_command, |object| {
+                RootPathsOptions { max_paths: Some(*paths), ..RootPathsOptions::new(object) }.command_line()
             }),
             BrowserView::MergedPaths { scope, .. } => MergedPathsOptions::of(scope.clone()).command_line(),
-            BrowserView::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
-            BrowserView::Frames { choice, path, .. } => BreakdownOptions {
+            BrowserView::AllocationHeaps => {
+                BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line()
+            }
+            BrowserView::AllocationFrames { heap_choice: choice, path_names: path, .. } => BreakdownOptions {
                 heaps: choice.clone(),
-                below: path.clone(),
+                below_path: path.clone(),
                 depth: Some(1),
                 ..BreakdownOptions::default()
             }
@@ -107,7 +109,7 @@ impl BrowserView {
 }
 
 /// Objects directly below one place of the dominator tree.
-fn dominated_scope(of: Option<&BrowsedObject>) -> ScopeOptions {
+fn directly_dominated_scope(of: Option<&BrowsedObject>) -> ScopeOptions {
     let text = match of {
         Some(place) => format!("dominator = '{}'", place.id),
         None => "dominator is null and retained is not null".into(),

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::list::{ArrangedRows, ListColumn, ListPart, ListRow, Listing, RowStyle};
+use super::listing::{ArrangedRows, ListColumn, ListPart, ListRow, Listing, RowStyle};
 use super::setup::BrowsedDumps;
 use crate::answers::browse::HeapBrowser;
 use crate::dump::inputs_of;
 use crate::files::OutputTarget;
-use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, Unit, write};
-use crate::units::count_of;
+use crate::report::{Cell, Column, ColumnUnit, Columns, Format, Present, Style, Table, write_answer};
+use crate::units::count_with_noun;
 
 /// Rows that are to be written.
 #[derive(Debug, Clone)]
 pub(super) struct ListExport {
     pub(super) listing: Arc<Listing>,
     pub(super) rows: ArrangedRows,
-    pub(super) file: String,
+    pub(super) file_path: String,
     /// A file of that name may be replaced.
-    pub(super) replaces: bool,
+    pub(super) replaces_existing: bool,
 }
 
 /// That the file is there already.
@@ -30,13 +30,13 @@ pub(super) const FILE_EXISTS_TEXT: &str = "is there already";
 impl ListExport {
     /// Writes the file; the result in words.
     pub(super) fn write(&self, dumps: BrowsedDumps) -> Result<String, String> {
-        let path = Path::new(self.file.trim());
+        let path = Path::new(self.file_path.trim());
         let format = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Format::Csv,
             Some("json") => Format::Json,
             _ => return Err("the name ends with .csv or .json".into()),
         };
-        if path.exists() && !self.replaces {
+        if path.exists() && !self.replaces_existing {
             return Err(FILE_EXISTS_TEXT.into());
         }
         let failed = |why: String| format!("cannot write {}: {why}", path.display());
@@ -44,16 +44,16 @@ impl ListExport {
         let target = OutputTarget::find(Some(path), &inputs_of(paths, Some(path)))
             .map_err(|error| format!("{} {error}", path.display()))?;
         let browser = if self.listing.has_objects() { HeapBrowser::of(dumps.new).ok() } else { None };
-        let rows = ExportedRows { export: self, browser, places: self.places_of_rows() };
-        let mut out = target.begin_with_first_byte(|| {});
-        write(&rows, &mut out, &Style { format, ..Style::PLAIN }).map_err(|error| failed(error.to_string()))?;
+        let rows = ExportedRows { export: self, browser, places: self.places_without_titles() };
+        let mut out = target.begin_lazily(|| {});
+        write_answer(&rows, &mut out, &Style { format, ..Style::PLAIN }).map_err(|error| failed(error.to_string()))?;
         // Rows were read for it that no screen has shown.
         let mut checks = dumps.all().filter_map(|dump| dump.index_check());
         if let Some(why) = checks.find_map(|check| check.damage()) {
             return Err(failed(format!("the index is damaged: {why}")));
         }
         out.finish().map_err(|error| failed(error.to_string()))?;
-        Ok(format!("wrote {} to {}", count_of(rows.len() as u64, "rows"), path.display()))
+        Ok(format!("wrote {} to {}", count_with_noun(rows.len() as u64, "rows"), path.display()))
     }
 }
 
@@ -66,14 +66,14 @@ struct ExportedRows<'e> {
 
 fn column_key(column: &ListColumn) -> String {
     let title = column.figure.title.to_lowercase();
-    let unit = if column.figure.unit == Unit::Bytes && title != "bytes" { "_bytes" } else { "" };
+    let unit = if column.figure.unit == ColumnUnit::Bytes && title != "bytes" { "_bytes" } else { "" };
     format!("{title}{unit}{}", if column.is_growth { "_delta" } else { "" })
 }
 
 impl ListExport {
     /// The places of all rows that are no titles, where there are titles.
-    fn places_of_rows(&self) -> Option<Vec<usize>> {
-        let is_title = |row: &ListRow| row.look == RowStyle::Title && row.lead.is_empty();
+    fn places_without_titles(&self) -> Option<Vec<usize>> {
+        let is_title = |row: &ListRow| row.style == RowStyle::Title && row.leading_text.is_empty();
         let has_titles = self.listing.parts.iter().any(|part| match part {
             ListPart::Rows(rows) => rows.iter().any(is_title),
             ListPart::Objects { .. } => false,
@@ -82,13 +82,13 @@ impl ListExport {
             let row = self.rows.get(at).and_then(|row| self.listing.stored_row(row));
             !row.is_some_and(is_title)
         };
-        has_titles.then(|| (0..self.rows.len).filter(is_row).collect())
+        has_titles.then(|| (0..self.rows.row_count).filter(is_row).collect())
     }
 }
 
 impl ExportedRows<'_> {
     fn len(&self) -> usize {
-        self.places.as_ref().map_or(self.export.rows.len, Vec::len)
+        self.places.as_ref().map_or(self.export.rows.row_count, Vec::len)
     }
 
     fn row(&self, at: usize) -> ListRow {
@@ -108,20 +108,20 @@ struct ExportedRowList<'e>(&'e ExportedRows<'e>);
 
 impl Serialize for ExportedRowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let figures = &self.0.export.listing.figures;
-        serializer.collect_seq((0..self.0.len()).map(|at| ExportedRow { row: self.0.row(at), figures }))
+        let figures = &self.0.export.listing.columns;
+        serializer.collect_seq((0..self.0.len()).map(|at| ExportedRow { row: self.0.row(at), columns: figures }))
     }
 }
 
 struct ExportedRow<'e> {
     row: ListRow,
-    figures: &'e [ListColumn],
+    columns: &'e [ListColumn],
 }
 
 impl Serialize for ExportedRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (figure, own) in self.figures.iter().zip(&self.row.figures) {
+        for (figure, own) in self.columns.iter().zip(&self.row.figures) {
             map.serialize_entry(&column_key(figure), own)?;
         }
         if !self.row.id.is_empty() {
@@ -144,7 +144,7 @@ impl Serialize for ExportedRow<'_> {
 /// The text before the name, where that is not its id.
 fn relation(row: &ListRow) -> String {
     // Marks of trees and paths are for the screen.
-    let lead = if row.level.is_some() { "" } else { row.lead.trim() };
+    let lead = if row.level.is_some() { "" } else { row.leading_text.trim() };
     let lead = Some(lead).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default();
     [lead, row.reference.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -160,10 +160,10 @@ impl Present for ExportedRows<'_> {
     const COMMAND: &'static str = "explore";
 
     fn table<'t>(&'t self, _: &Style) -> Table<'t> {
-        let figures = &self.export.listing.figures;
+        let figures = &self.export.listing.columns;
         let add = |columns: Columns<'t, ListRow>, (at, figure): (usize, &ListColumn)| {
             let signed = figure.is_growth;
-            let column = Column::named(&column_key(figure), Unit::Count);
+            let column = Column::named(&column_key(figure), ColumnUnit::Count);
             columns.add(column, move |row: &mut ListRow| match row.figures.get(at).copied().flatten() {
                 None => Cell::Missing,
                 Some(figure) if signed => Cell::Signed(figure),
@@ -173,7 +173,7 @@ impl Present for ExportedRows<'_> {
         let columns = figures.iter().enumerate().fold(Columns::new(), add);
         columns
             .add(Column::word("id", "Id"), |row: &mut ListRow| std::mem::take(&mut row.id))
-            .add(Column::named("level", Unit::Count), |row| {
+            .add(Column::named("level", ColumnUnit::Count), |row| {
                 row.level.map_or(Cell::Missing, |level| Cell::Number(level.into()))
             })
             .add(Column::word("relation", "Relation"), |row| relation(row))

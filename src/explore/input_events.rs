@@ -50,7 +50,7 @@ impl KeyPress {
     }
 
     /// By how many rows it moves the cursor, on a page of so many.
-    pub(super) fn steps(self, page: usize) -> Option<isize> {
+    pub(super) fn cursor_steps(self, page: usize) -> Option<isize> {
         let page = page as isize;
         Some(match self.without_aliases() {
             Char('j') => 1,

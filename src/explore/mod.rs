@@ -8,9 +8,8 @@ mod actions;
 mod command;
 mod draw;
 mod export;
-mod frame;
 mod input_events;
-mod list;
+mod listing;
 mod lists;
 mod load_progress;
 mod screen_cells;
@@ -21,6 +20,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod view;
+mod view_frame;
 
 pub use load_progress::LoadProgress;
 pub use setup::{BrowsedDumps, BrowserEnd, BrowserSetup, LoadDumps, LoadedDumps, ScreenLook, WriteIndex};
@@ -29,5 +29,5 @@ pub use view::{CommandContext, Tab};
 /// Shows the dumps on the terminal until the user has seen enough. Error: when the terminal cannot be used, or a dump
 /// cannot be read.
 pub fn explore(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
-    terminal::run(setup)
+    terminal::run_browser(setup)
 }

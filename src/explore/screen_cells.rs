@@ -23,7 +23,7 @@ impl Rect {
     }
 
     /// Its lines from above to below.
-    pub(super) fn rows(self) -> impl Iterator<Item = Rect> {
+    pub(super) fn line_rects(self) -> impl Iterator<Item = Rect> {
         (self.y..self.bottom()).map(move |y| Rect { y, height: 1, ..self })
     }
 }
@@ -52,7 +52,8 @@ impl CellStyle {
         CellStyle::default()
     }
 
-    pub(super) fn patch(self, other: CellStyle) -> Self {
+    /// This style with what the other one sets besides.
+    pub(super) fn with_patch(self, other: CellStyle) -> Self {
         CellStyle {
             color: other.color.or(self.color),
             is_bold: self.is_bold || other.is_bold,
@@ -67,21 +68,21 @@ pub(super) struct ScreenCell {
     /// Nothing in a cell that the character before it takes too.
     pub(super) symbol: Option<char>,
     /// Characters that take no cell of their own: accents.
-    pub(super) marks: String,
+    pub(super) combining_marks: String,
     pub(super) style: CellStyle,
 }
 
 impl ScreenCell {
-    pub(super) const BLANK_CELL: ScreenCell = ScreenCell {
+    pub(super) const BLANK: ScreenCell = ScreenCell {
         symbol: Some(' '),
-        marks: String::new(),
+        combining_marks: String::new(),
         style: CellStyle { color: None, is_bold: false, is_dim: false, is_reversed: false },
     };
 
     /// The characters to be seen in it.
     #[cfg(test)]
     pub(super) fn chars(&self) -> impl Iterator<Item = char> {
-        self.symbol.into_iter().chain(self.marks.chars())
+        self.symbol.into_iter().chain(self.combining_marks.chars())
     }
 }
 
@@ -94,7 +95,7 @@ pub(super) struct ScreenBuffer {
 
 impl ScreenBuffer {
     pub(super) fn new((width, height): (u16, u16)) -> Self {
-        ScreenBuffer { width, cells: vec![ScreenCell::BLANK_CELL; usize::from(width) * usize::from(height)] }
+        ScreenBuffer { width, cells: vec![ScreenCell::BLANK; usize::from(width) * usize::from(height)] }
     }
 
     pub(super) fn lines(&self) -> impl Iterator<Item = &[ScreenCell]> {
@@ -108,7 +109,7 @@ impl ScreenBuffer {
     }
 
     /// Puts as much of a text as fits `room` cells and the line. Gives the column behind it.
-    pub(super) fn put(&mut self, x: u16, y: u16, text: impl AsRef<str>, room: usize, style: CellStyle) -> u16 {
+    pub(super) fn put_text(&mut self, x: u16, y: u16, text: impl AsRef<str>, room: usize, style: CellStyle) -> u16 {
         let cells = self.line_from(x, y);
         let room = room.min(cells.len());
         let mut end = 0;
@@ -119,13 +120,13 @@ impl ScreenBuffer {
                 break;
             }
             for cell in &mut cells[end..end + width] {
-                *cell = ScreenCell { symbol: None, marks: String::new(), style };
+                *cell = ScreenCell { symbol: None, combining_marks: String::new(), style };
             }
             match width {
                 0 => {
                     // Behind the character that it belongs to.
                     if let Some(cell) = cells[..end].iter_mut().rfind(|cell| cell.symbol.is_some()) {
-                        cell.marks.push(symbol);
+                        cell.combining_marks.push(symbol);
                     }
                 }
                 _ => cells[end].symbol = Some(symbol),
@@ -135,8 +136,8 @@ impl ScreenBuffer {
         x + end as u16
     }
 
-    /// Turns foreground and background round.
-    pub(super) fn reverse(&mut self, area: Rect) {
+    /// Shows foreground and background the other way round.
+    pub(super) fn set_reversed(&mut self, area: Rect) {
         for y in area.y..area.bottom() {
             for cell in self.line_from(area.x, y).iter_mut().take(area.width.into()) {
                 cell.style.is_reversed = true;
@@ -156,16 +157,16 @@ mod tests {
     #[test]
     fn texts_end_where_their_room_does() {
         let mut buffer = ScreenBuffer::new((6, 2));
-        assert_eq!(buffer.put(1, 0, "abc", 2, CellStyle::new()), 3);
+        assert_eq!(buffer.put_text(1, 0, "abc", 2, CellStyle::new()), 3);
         // A wide character that does not fit is left out, whatever follows; an accent takes no room.
-        assert_eq!(buffer.put(1, 1, "e\u{301}日本x", 4, CellStyle::new()), 4);
+        assert_eq!(buffer.put_text(1, 1, "e\u{301}日本x", 4, CellStyle::new()), 4);
         assert_eq!(shown(&buffer), " ab    e\u{301}日  ");
-        assert_eq!(buffer.put(4, 0, "x\u{1b}yz", 9, CellStyle::new()), 6);
+        assert_eq!(buffer.put_text(4, 0, "x\u{1b}yz", 9, CellStyle::new()), 6);
         assert_eq!(shown(&buffer), " ab xy e\u{301}日  ");
         for (x, y) in [(6, 0), (9, 0), (0, 2), (u16::MAX, u16::MAX)] {
-            assert_eq!(buffer.put(x, y, "abc", 3, CellStyle::new()), x, "outside of it");
+            assert_eq!(buffer.put_text(x, y, "abc", 3, CellStyle::new()), x, "outside of it");
         }
-        buffer.reverse(Rect { x: 5, y: 0, width: 9, height: 9 });
+        buffer.set_reversed(Rect { x: 5, y: 0, width: 9, height: 9 });
         assert_eq!(buffer.lines().flatten().filter(|cell| cell.style.is_reversed).count(), 2);
     }
 }

@@ -32,9 +32,9 @@ pub type LoadDumps = Box<dyn FnOnce(&LoadProgress) -> Result<LoadedDumps, String
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScreenLook {
     /// Colours; without them bold, dim and reverse alone.
-    pub color: bool,
+    pub has_color: bool,
     /// ASCII alone.
-    pub ascii: bool,
+    pub is_ascii_only: bool,
 }
 
 /// The setup of the browser.
@@ -42,16 +42,16 @@ pub struct BrowserSetup<'s> {
     /// Names and options of the dumps, for commands.
     pub context: CommandContext,
     /// Colours and characters.
-    pub look: ScreenLook,
+    pub screen_look: ScreenLook,
     /// The view and the object at the start. Default: the dominators, of two dumps their growth.
-    pub start: (Option<Tab>, Option<String>),
+    pub start_tab_and_object: (Option<Tab>, Option<String>),
     /// The mouse is the browser's, not the terminal's.
     pub takes_mouse: bool,
     /// Opens the dumps.
-    pub load: LoadDumps,
+    pub load_dumps: LoadDumps,
     /// Writes the index of the dump, where there can be one.
     pub write_index: Option<WriteIndex>,
-    /// Told when they are open.
+    /// Called when they are open.
     pub on_opened: &'s dyn Fn(BrowsedDumps),
 }
 
@@ -67,7 +67,7 @@ pub struct LoadedDumps {
 impl LoadedDumps {
     /// Keeps them until the process ends: workers may be in the middle of something when the user has seen enough, and
     /// nobody waits for them.
-    pub(super) fn keep(self) -> BrowsedDumps {
+    pub(super) fn leak_until_exit(self) -> BrowsedDumps {
         let keep = |dump: OpenDump| -> &'static OpenDump { Box::leak(Box::new(dump)) };
         BrowsedDumps { new: keep(self.new), old: self.old.map(keep) }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::export::{FILE_EXISTS_TEXT, ListExport};
-use super::list::{ArrangedRows, Listing, SortOrder, arrange, matching_places};
+use super::listing::{ArrangedRows, Listing, SortOrder, arrange, matching_places};
 use super::lists;
 use super::setup::{BrowsedDumps, WriteIndex};
 use super::view::{BrowsedObject, BrowserView, CommandContext};
@@ -20,8 +20,9 @@ use crate::graph::NodeId;
 pub(super) type ListId = u64;
 
 /// Rows that are put in order at once; all others after them.
-const FIRST_SORTED_ROWS: usize = 1000;
+const FIRST_SORTED_ROW_COUNT: usize = 1000;
 
+/// What a text says of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// The short text of an object.
@@ -30,6 +31,7 @@ pub(super) enum TextKind {
     ReferenceFrom(NodeId),
 }
 
+/// Something that is to be done for the state.
 #[derive(Debug, Clone)]
 pub(super) enum Task {
     /// The dominator tree, once.
@@ -40,10 +42,10 @@ pub(super) enum Task {
     /// The rows of a list that match, by their places as it is shown.
     FindRows(ListId, Arc<Listing>, ArrangedRows, SortOrder, TypePattern),
     /// An object, to stand beside a list.
-    FillPane(BrowsedObject),
+    FillSidePane(BrowsedObject),
     ReadTexts(TextKind, Vec<NodeId>),
     /// Exact retained bytes of all objects of a type.
-    ExactRetained(String, ScopeOptions),
+    ComputeExactRetained(String, ScopeOptions),
     WriteIndex,
     /// Rows to a file.
     Export(ListExport),
@@ -55,6 +57,7 @@ pub(super) enum Task {
     Quit,
 }
 
+/// What a worker reports of a task.
 #[derive(Debug)]
 pub(super) enum TaskResult {
     Dominators(Result<(), AnswerError>),
@@ -78,7 +81,7 @@ impl Task {
             Task::MakeList(_, view, _) if view.is_slow() => "slow",
             Task::MakeList(..) => "lists",
             Task::ArrangeRows(..) | Task::FindRows(..) | Task::ReadTexts(..) => "quick",
-            Task::FillPane(_) => "pane",
+            Task::FillSidePane(_) => "pane",
             _ => "jobs",
         }
     }
@@ -89,7 +92,7 @@ impl Task {
         let list = match self {
             Task::ArrangeRows(id, ..) => *id,
             Task::ReadTexts(TextKind::ReferenceFrom(_), _) => 1,
-            Task::MakeList(..) | Task::FindRows(..) | Task::FillPane(_) | Task::ReadTexts(..) => 0,
+            Task::MakeList(..) | Task::FindRows(..) | Task::FillSidePane(_) | Task::ReadTexts(..) => 0,
             _ => return None,
         };
         Some((discriminant(self), list))
@@ -111,7 +114,7 @@ impl WorkerQueues {
     }
 
     /// Hands a question to the worker for it.
-    pub(super) fn ask(&self, ask: &Task) {
+    pub(super) fn send_to_worker(&self, ask: &Task) {
         let own = self.0.iter().filter(|(name, _)| *name == ask.worker_name());
         // A worker that is gone has said why.
         own.for_each(|(_, tasks)| _ = tasks.send(ask.clone()));
@@ -122,18 +125,18 @@ impl WorkerQueues {
 pub(super) struct BrowserWorker {
     dumps: BrowsedDumps,
     write_index: Option<WriteIndex>,
-    answer: Arc<dyn Fn(TaskResult) + Send + Sync>,
-    heaps: Arc<lists::HeapTrees>,
+    send_result: Arc<dyn Fn(TaskResult) + Send + Sync>,
+    allocation_tree_cache: Arc<lists::AllocationTreeCache>,
 }
 
 impl BrowserWorker {
-    /// A worker that calls `answer`.
+    /// A worker that gives its results to `answer`.
     pub(super) fn new(
         dumps: BrowsedDumps,
         write_index: Option<WriteIndex>,
         answer: impl Fn(TaskResult) + Send + Sync + 'static,
     ) -> Self {
-        BrowserWorker { dumps, write_index, answer: Arc::new(answer), heaps: Arc::default() }
+        BrowserWorker { dumps, write_index, send_result: Arc::new(answer), allocation_tree_cache: Arc::default() }
     }
 
     fn run(&self, queue: &Receiver<Task>) {
@@ -146,9 +149,9 @@ impl BrowserWorker {
                     _ => None,
                 };
                 // What goes wrong in a worker is said, and the next question may be answered.
-                if catch_unwind(AssertUnwindSafe(|| self.answer(ask))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| self.answer_task(ask))).is_err() {
                     let why = "this failed; it is a defect of heapdump".to_string();
-                    (self.answer)(match id {
+                    (self.send_result)(match id {
                         Some(id) => TaskResult::List(id, Err(why)),
                         None => TaskResult::StatusNote(Err(why)),
                     });
@@ -166,10 +169,10 @@ impl BrowserWorker {
         tasks.retain_mut(|ask| {
             let is_newest = is_newest.pop().unwrap_or(true);
             match ask {
-                Task::MakeList(id, ..) if !is_newest => (self.answer)(TaskResult::Superseded(*id)),
+                Task::MakeList(id, ..) if !is_newest => (self.send_result)(TaskResult::Superseded(*id)),
                 // What went by is asked again when it is seen again.
                 Task::ReadTexts(kind, nodes) if !is_newest => {
-                    (self.answer)(TaskResult::Texts(*kind, take(nodes), Vec::new()))
+                    (self.send_result)(TaskResult::Texts(*kind, take(nodes), Vec::new()))
                 }
                 _ => {}
             }
@@ -178,21 +181,21 @@ impl BrowserWorker {
     }
 
     /// Answers a question, once or more.
-    pub(super) fn answer(&self, ask: Task) {
+    pub(super) fn answer_task(&self, ask: Task) {
         let BrowsedDumps { new, .. } = self.dumps;
         let answer = match ask {
             Task::ComputeDominators => {
-                TaskResult::Dominators(new.dominators_if_known().map(drop).map_err(AnswerError::OutOfMemory))
+                TaskResult::Dominators(new.dominators_unless_cut().map(drop).map_err(AnswerError::OutOfMemory))
             }
             Task::MakeList(id, view, context) => {
                 return self.make_list(id, &view, &context);
             }
             Task::ArrangeRows(id, listing, sort, find) => {
-                let browser = self.browser_of(&listing);
-                return self.arrange(id, &listing, browser.as_ref(), sort, find.as_ref(), None);
+                let browser = self.browser_if_needed_by(&listing);
+                return self.arrange_and_send(id, &listing, browser.as_ref(), sort, find.as_ref(), None);
             }
             Task::FindRows(id, listing, rows, sort, pattern) => {
-                let browser = self.browser_of(&listing);
+                let browser = self.browser_if_needed_by(&listing);
                 let places = matching_places(&listing, browser.as_ref(), &rows, &pattern);
                 TaskResult::FoundRows(id, sort, pattern.text().to_string(), places)
             }
@@ -203,8 +206,8 @@ impl BrowserWorker {
                 });
                 TaskResult::Texts(kind, nodes, texts)
             }
-            Task::ExactRetained(name, scope) => {
-                let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());
+            Task::ComputeExactRetained(name, scope) => {
+                let exact = lists::exact_retained_bytes(new, &scope).map_err(|error| error.to_string());
                 TaskResult::ExactRetained(name, exact)
             }
             Task::WriteIndex => TaskResult::StatusNote(match &self.write_index {
@@ -212,40 +215,40 @@ impl BrowserWorker {
                 None => Err("there is nothing to write an index beside".into()),
             }),
             Task::Export(export) => match export.write(self.dumps) {
-                Err(why) if why == FILE_EXISTS_TEXT => TaskResult::FileExists(export.file),
+                Err(why) if why == FILE_EXISTS_TEXT => TaskResult::FileExists(export.file_path),
                 done => TaskResult::StatusNote(done),
             },
-            Task::FillPane(place) => {
+            Task::FillSidePane(place) => {
                 let node = place.node;
-                match lists::facts_beside_list(new, &place) {
+                match lists::list_side_pane_facts(new, &place) {
                     Ok(listing) => TaskResult::SidePaneList(node, Arc::new(listing)),
                     Err(why) => TaskResult::StatusNote(Err(why)),
                 }
             }
             Task::CopyText(_) | Task::Suspend | Task::Redraw | Task::Quit => return,
         };
-        (self.answer)(answer);
+        (self.send_result)(answer);
     }
 
-    /// Lists of allocation totals, and of types before the tree is there, are made without it.
-    fn browser_of(&self, listing: &Listing) -> Option<HeapBrowser<'static>> {
+    /// A browser for lists with rows of objects; `None` for others, and where there is no memory for one.
+    fn browser_if_needed_by(&self, listing: &Listing) -> Option<HeapBrowser<'static>> {
         listing.has_objects().then(|| HeapBrowser::of(self.dumps.new).ok()).flatten()
     }
 
     fn make_list(&self, id: ListId, view: &BrowserView, context: &CommandContext) {
-        match lists::make_listing(self.dumps, view, context, &self.heaps) {
-            Err(error) => (self.answer)(TaskResult::List(id, Err(error))),
+        match lists::make_listing(self.dumps, view, context, &self.allocation_tree_cache) {
+            Err(error) => (self.send_result)(TaskResult::List(id, Err(error))),
             Ok(listing) => {
                 let listing = Arc::new(listing);
-                let browser = self.browser_of(&listing);
-                let sort = SortOrder { column: listing.sorted_by, reverse: false };
-                self.arrange(id, &listing, browser.as_ref(), sort, None, Some(&listing));
+                let browser = self.browser_if_needed_by(&listing);
+                let sort = SortOrder { column: listing.sorted_by_column, is_reversed: false };
+                self.arrange_and_send(id, &listing, browser.as_ref(), sort, None, Some(&listing));
             }
         }
     }
 
     /// The first rows in order, then all.
-    fn arrange(
+    fn arrange_and_send(
         &self,
         id: ListId,
         listing: &Listing,
@@ -254,16 +257,16 @@ impl BrowserWorker {
         find: Option<&TypePattern>,
         is_new: Option<&Arc<Listing>>,
     ) {
-        let arranged = arrange(listing, browser, sort, find, FIRST_SORTED_ROWS);
-        let is_part = arranged.rows.as_ref().is_some_and(|rows| rows.len() < arranged.len);
+        let arranged = arrange(listing, browser, sort, find, FIRST_SORTED_ROW_COUNT);
+        let is_part = arranged.rows.as_ref().is_some_and(|rows| rows.len() < arranged.row_count);
         let text = find.map(|find| find.text().to_string());
-        (self.answer)(match is_new {
+        (self.send_result)(match is_new {
             Some(listing) => TaskResult::List(id, Ok((Arc::clone(listing), arranged))),
             None => TaskResult::Arranged(id, sort, text.clone(), arranged),
         });
         if is_part {
             let all = arrange(listing, browser, sort, find, usize::MAX);
-            (self.answer)(TaskResult::Arranged(id, sort, text, all));
+            (self.send_result)(TaskResult::Arranged(id, sort, text, all));
         }
     }
 }

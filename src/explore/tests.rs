@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::draw::draw;
+use super::draw::draw_screen;
 use super::input_events::{KeyPress, Mouse};
-use super::list::RowTarget;
+use super::listing::RowTarget;
 use super::load_progress::ReadProgress;
 use super::screen_cells::{Rect, ScreenBuffer, ScreenCell};
 use super::setup::{BrowsedDumps, ScreenLook};
@@ -25,7 +25,7 @@ const ZOO: [&str; 1] = ["fixtures/hprof/zoo-jdk21-serial.hprof.zst"];
 const NET: [&str; 1] = ["fixtures/gcdump/small-net9.gcdump.zst"];
 const V8: [&str; 1] = ["fixtures/v8_snapshot/page156.heapsnapshot.zst"];
 const TRACE: [&str; 1] = ["fixtures/memory_infra/chromium66-heaps.trace.gz"];
-const COLORS: ScreenLook = ScreenLook { color: true, ascii: false };
+const COLORS: ScreenLook = ScreenLook { has_color: true, is_ascii_only: false };
 
 /// A browser whose workers answer at once.
 struct Driver {
@@ -58,7 +58,7 @@ impl Driver {
                 match ask {
                     Task::Quit => self.is_over = true,
                     Task::CopyText(text) => self.copied.push(text),
-                    ask => self.worker.answer(ask),
+                    ask => self.worker.answer_task(ask),
                 }
             }
             let answers = std::mem::take(&mut *self.answers.lock().unwrap());
@@ -89,10 +89,10 @@ impl Driver {
     }
 
     fn buffer(&mut self) -> ScreenBuffer {
-        let (width, height) = self.state.size;
+        let (width, height) = self.state.screen_size;
         let area = Rect { x: 0, y: 0, width, height };
-        let mut buffer = ScreenBuffer::new(self.state.size);
-        draw(&mut self.state, area, &mut buffer);
+        let mut buffer = ScreenBuffer::new(self.state.screen_size);
+        draw_screen(&mut self.state, area, &mut buffer);
         buffer
     }
 
@@ -105,15 +105,15 @@ impl Driver {
     }
 
     fn way(&self) -> Vec<String> {
-        self.state.open_frames().iter().map(|frame| frame.view.breadcrumb()).collect()
+        self.state.current_tab_frames().iter().map(|frame| frame.view.breadcrumb()).collect()
     }
 
     fn cursor(&self) -> usize {
-        self.state.frame().unwrap().cursor
+        self.state.current_frame().unwrap().cursor
     }
 
     fn command(&self) -> String {
-        self.state.command().unwrap()
+        self.state.print_command().unwrap()
     }
 }
 
@@ -184,14 +184,13 @@ fn names_are_whole_at_every_width() {
         let mut driver = Driver::new(&dump, size, COLORS);
         for script in ["", "Enter", "Enter", "o", "j j p", "2", "j Enter", "2 p", "1"] {
             let screen = driver.keys(script).screen();
-            let frame = driver.state.frame().unwrap();
+            let frame = driver.state.current_frame().unwrap();
             let text = squeezed(&screen);
-            for at in frame.first_shown_row..(frame.first_shown_row + frame.drawn_rows).min(frame.rows.len) {
+            for at in frame.first_shown_row..(frame.first_shown_row + frame.drawn_row_count).min(frame.rows.row_count) {
                 let row = frame.row(at, driver.state.browser.as_ref()).unwrap();
-                let reference = driver
-                    .state
-                    .frame()
-                    .and_then(|frame| frame.view.holder().and(frame.listing.as_ref()?.node(frame.rows.get(at)?)));
+                let reference = driver.state.current_frame().and_then(|frame| {
+                    frame.view.holder_of_rows().and(frame.listing.as_ref()?.object_of_row(frame.rows.get(at)?))
+                });
                 let reference = reference.and_then(|node| driver.state.reference_names.of(node)).unwrap_or_default();
                 seen += usize::from(!reference.is_empty() && reference != "…");
                 for name in [row.reference.as_str(), reference, row.name.as_str()] {
@@ -218,14 +217,17 @@ fn screens_of_every_size_and_kind() {
         ("narrow", (40, 10), COLORS),
         ("wide", (200, 50), COLORS),
         ("too_small", (39, 8), COLORS),
-        ("ascii", (80, 24), ScreenLook { color: false, ascii: true }),
+        ("ascii", (80, 24), ScreenLook { has_color: false, is_ascii_only: true }),
     ] {
         let mut game = Driver::new(&GAME, size, look);
         golden(name, game.keys("j Enter"));
         let buffer = game.buffer();
         let mut cells = buffer.lines().flatten();
-        assert!(cells.any(|cell| cell.style.color.is_some()) == (look.color && name != "too_small"), "{name}");
-        assert!(!look.ascii || buffer.lines().flatten().flat_map(ScreenCell::chars).all(|ch| ch.is_ascii()), "{name}");
+        assert!(cells.any(|cell| cell.style.color.is_some()) == (look.has_color && name != "too_small"), "{name}");
+        assert!(
+            !look.is_ascii_only || buffer.lines().flatten().flat_map(ScreenCell::chars).all(|ch| ch.is_ascii()),
+            "{name}"
+        );
     }
 }
 
@@ -273,7 +275,7 @@ fn what_cannot_be_shown_is_said() {
     let mut trace = Driver::new(&TRACE, (110, 30), COLORS);
     let mut state = BrowserState::new(trace.state.context.clone(), COLORS, (Some(Tab::Suspects), None), (110, 30));
     state.update(BrowserMessage::Opened(trace.state.dumps.unwrap()));
-    assert!(state.note.is_some_and(|note| note.contains("these are the heaps")));
+    assert!(state.status_note.is_some_and(|note| note.contains("these are the heaps")));
     assert!(trace.keys("3").screen().contains("dumps of allocation totals have no dominators"));
     let mut cut = Driver::new(&["fixtures/ibm_classic/seed-asprinted.txt"], (110, 30), COLORS);
     for script in ["", "1", "2", "4", "3"] {
@@ -301,10 +303,17 @@ fn waiting_is_shown() {
     let mut state = BrowserState::new(CommandContext::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
     let second = std::time::Duration::from_secs(1);
     let (phase, objects) = (Some(Phase::Reading), 12_345);
-    let progress = ReadProgress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
+    let progress = ReadProgress {
+        phase,
+        elapsed: second,
+        done_bytes: 1 << 20,
+        total_bytes: 4 << 20,
+        object_count: objects,
+        file_number: 0,
+    };
     assert!(state.update(BrowserMessage::ReadProgressed(progress)).is_empty());
     let mut buffer = ScreenBuffer::new((80, 24));
-    draw(&mut state, Rect { x: 0, y: 0, width: 80, height: 24 }, &mut buffer);
+    draw_screen(&mut state, Rect { x: 0, y: 0, width: 80, height: 24 }, &mut buffer);
     let text: String = buffer.lines().flatten().flat_map(ScreenCell::chars).collect();
     let parts = ["1.0 MiB of 4.0 MiB", "pair_after.txt", "12,345 objects so far"];
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");
@@ -331,7 +340,7 @@ fn rows_are_written_to_files() {
         lines.next(),
         Some("157244,24,517,1#1cadcb,,,System.Collections.Generic.List`1[[System.EventHandler]],")
     );
-    assert_eq!(text.lines().count(), 1 + game.state.frame().unwrap().rows.len);
+    assert_eq!(text.lines().count(), 1 + game.state.current_frame().unwrap().rows.row_count);
     // A name that is none is refused, whatever is there; what is there is replaced after a question alone.
     let other = folder.path().join("rows.txt");
     std::fs::write(&other, "mine").unwrap();
@@ -383,22 +392,23 @@ fn groups_lead_to_their_own_objects() {
     for (paths, groups) in [(&GAME, "4 g"), (&GAME, "4"), (&ZOO, "4"), (&NET, "4"), (&NET, "4 g")] {
         let mut browser = Driver::new(paths, (110, 60), COLORS);
         browser.keys(groups);
-        for at in 0..browser.state.frame().unwrap().rows.len.min(12) {
-            let frame = browser.state.frame().unwrap();
+        for at in 0..browser.state.current_frame().unwrap().rows.row_count.min(12) {
+            let frame = browser.state.current_frame().unwrap();
             let row = frame.row(at, browser.state.browser.as_ref()).unwrap();
             if matches!(row.target, RowTarget::NoTarget) {
                 continue;
             }
             let objects = row.figures[2].unwrap();
             browser.keys(&"j".repeat(at)).keys("Enter");
-            let types = browser.state.frame().unwrap();
-            let of_types: i64 = (0..types.rows.len).map(|at| types.row(at, None).unwrap().figures[2].unwrap()).sum();
+            let types = browser.state.current_frame().unwrap();
+            let of_types: i64 =
+                (0..types.rows.row_count).map(|at| types.row(at, None).unwrap().figures[2].unwrap()).sum();
             assert_eq!(of_types, objects, "{}: {}", row.name, browser.command());
             let first = types.row(0, None).unwrap().figures[2].unwrap();
             browser.keys("Enter");
-            assert_eq!(browser.state.frame().unwrap().rows.len as i64, first, "{}", browser.command());
+            assert_eq!(browser.state.current_frame().unwrap().rows.row_count as i64, first, "{}", browser.command());
             browser.keys("h h");
-            browser.state.frame_mut().unwrap().cursor = 0;
+            browser.state.current_frame_mut().unwrap().cursor = 0;
         }
     }
 }
@@ -407,10 +417,10 @@ fn groups_lead_to_their_own_objects() {
 #[test]
 fn bars_are_drawn_by_the_largest_row() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
-    let largest = game.state.frame().unwrap().rows.largest_figure;
+    let largest = game.state.current_frame().unwrap().rows.largest_first_figure;
     for order in ["S", "S s", "S"] {
         game.keys(order);
-        assert_eq!(game.state.frame().unwrap().rows.largest_figure, largest, "{}", game.command());
+        assert_eq!(game.state.current_frame().unwrap().rows.largest_first_figure, largest, "{}", game.command());
     }
     // `list` has no third order.
     game.keys("2 j Enter");
@@ -430,10 +440,10 @@ fn rows_on_their_way_are_not_written() {
     let name = format!("x {} Enter", file.display());
     game.keys(&name);
     assert!(game.screen().contains("nothing is written") && !file.exists());
-    tasks.into_iter().for_each(|ask| game.worker.answer(ask));
+    tasks.into_iter().for_each(|ask| game.worker.answer_task(ask));
     let answers = std::mem::take(&mut *game.answers.lock().unwrap());
     answers.into_iter().for_each(|answer| game.msg(BrowserMessage::Answer(answer)));
     game.keys(&name);
-    let rows = game.state.frame().unwrap().rows.len;
+    let rows = game.state.current_frame().unwrap().rows.row_count;
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), rows + 1);
 }

@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::answers::diff::DiffBy;
-use crate::answers::figure::{BYTES, DOMINATED, RETAINED};
-use crate::answers::{CommandLine, Figure, GroupBy, HeapChoice, HistogramOptions, Limits, RetainedBy, ScopeOptions};
+use crate::answers::figure::{BYTES, DOMINATED_OBJECTS, RETAINED};
+use crate::answers::{
+    AllocationHeapChoice, CommandLine, Figure, GroupBy, HistogramOptions, Limits, RetainedBy, ScopeOptions,
+};
 use crate::filter::Filter;
 use crate::graph::NodeId;
 
+/// A group of types, with the scope of its objects.
 #[derive(Debug, Clone)]
 pub(super) struct TypeGroup {
     pub(super) by: GroupBy,
@@ -16,9 +19,9 @@ pub(super) struct TypeGroup {
 }
 
 /// The name of a group whose objects have none for it.
-const NO_GROUP: &str = "(none)";
+const NO_GROUP_NAME: &str = "(none)";
 /// Ends the name of a group of a module's types without a namespace.
-const NO_NAMESPACE: &str = " (no namespace)";
+const NO_NAMESPACE_SUFFIX: &str = " (no namespace)";
 
 impl TypeGroup {
     /// The objects of a group; `None` where there is no way to ask for them. `number`: its place among the groups.
@@ -30,12 +33,17 @@ impl TypeGroup {
             GroupBy::Package | GroupBy::Module | GroupBy::Generation => {
                 let text = match name {
                     // A type without a package belongs to its module, where that is known.
-                    NO_GROUP if by == GroupBy::Package && have_modules => "package is null and module is null".into(),
-                    NO_GROUP => format!("{} is null", by.name()),
-                    name => match name.strip_suffix(NO_NAMESPACE).filter(|_| by == GroupBy::Package && have_modules) {
-                        Some(module) => format!("package is null and {}", equals("module", module)),
-                        None => equals(by.name(), name),
-                    },
+                    NO_GROUP_NAME if by == GroupBy::Package && have_modules => {
+                        "package is null and module is null".into()
+                    }
+                    NO_GROUP_NAME => format!("{} is null", by.name()),
+                    name => {
+                        match name.strip_suffix(NO_NAMESPACE_SUFFIX).filter(|_| by == GroupBy::Package && have_modules)
+                        {
+                            Some(module) => format!("package is null and {}", equals("module", module)),
+                            None => equals(by.name(), name),
+                        }
+                    }
                 };
                 ScopeOptions { filter: Filter::parse(&[text]).ok()?, ..ScopeOptions::default() }
             }
@@ -45,6 +53,7 @@ impl TypeGroup {
     }
 }
 
+/// An object that is looked at.
 #[derive(Debug, Clone)]
 pub(super) struct BrowsedObject {
     pub(super) node: NodeId,
@@ -52,6 +61,7 @@ pub(super) struct BrowsedObject {
     pub(super) type_name: String,
 }
 
+/// What the browser shows, and of what.
 #[derive(Debug, Clone, Default)]
 pub(super) enum BrowserView {
     #[default]
@@ -60,8 +70,8 @@ pub(super) enum BrowserView {
     Types(Option<TypeGroup>),
     /// Objects that one directly dominates, or that nothing single does; merged by type or not.
     Dominators {
-        of: Option<BrowsedObject>,
-        by_type: bool,
+        dominator: Option<BrowsedObject>,
+        is_merged_by_type: bool,
     },
     Groups(GroupBy),
     Growth(DiffBy),
@@ -78,14 +88,14 @@ pub(super) enum BrowserView {
         type_name: String,
         scope: ScopeOptions,
     },
-    Heaps,
+    AllocationHeaps,
     /// Rows below a row of a heap's tree.
-    Frames {
-        heap: usize,
-        choice: HeapChoice,
-        at: u32,
+    AllocationFrames {
+        heap_index: usize,
+        heap_choice: AllocationHeapChoice,
+        tree_row: u32,
         /// The names from the top of the tree to it; `None` at the top.
-        path: Option<String>,
+        path_names: Option<String>,
         name: String,
     },
 }
@@ -116,7 +126,7 @@ impl Tab {
     ];
 
     /// Its number on the first line.
-    pub(super) fn number(self) -> usize {
+    pub(super) fn tab_number(self) -> usize {
         Self::WORDS.iter().position(|(_, tab)| *tab == self).map_or(0, |at| at + 1)
     }
 
@@ -133,10 +143,10 @@ impl Tab {
 
     pub(super) fn view(self, is_objects: bool) -> BrowserView {
         match self {
-            Tab::Suspects if !is_objects => BrowserView::Heaps,
+            Tab::Suspects if !is_objects => BrowserView::AllocationHeaps,
             Tab::Suspects => BrowserView::Suspects,
             Tab::Types => BrowserView::Types(None),
-            Tab::Dominators => BrowserView::Dominators { of: None, by_type: false },
+            Tab::Dominators => BrowserView::Dominators { dominator: None, is_merged_by_type: false },
             Tab::Packages => BrowserView::Groups(GroupBy::Package),
             Tab::Growth => BrowserView::Growth(DiffBy::default()),
         }
@@ -144,17 +154,19 @@ impl Tab {
 }
 
 impl BrowserView {
-    /// Its name on the way here.
+    /// Its name among the breadcrumbs.
     pub(super) fn breadcrumb(&self) -> String {
         match self {
             BrowserView::Suspects => "suspects".into(),
             BrowserView::Types(None) => "types".into(),
-            BrowserView::Types(Some(group)) => format!("{} {}", group.by.titles().0.to_lowercase(), group.name),
-            BrowserView::Dominators { of: None, .. } => "everything".into(),
-            BrowserView::Dominators { of: Some(place), .. } => {
+            BrowserView::Types(Some(group)) => {
+                format!("{} {}", group.by.title_and_plural().0.to_lowercase(), group.name)
+            }
+            BrowserView::Dominators { dominator: None, .. } => "everything".into(),
+            BrowserView::Dominators { dominator: Some(place), .. } => {
                 format!("{} {}", place.id, last_name_part(&place.type_name))
             }
-            BrowserView::Groups(by) => by.titles().1.into(),
+            BrowserView::Groups(by) => by.title_and_plural().1.into(),
             BrowserView::Growth(DiffBy::Paths | DiffBy::Backtraces) => "growth by path".into(),
             BrowserView::Growth(DiffBy::RootKinds) => "growth by root".into(),
             BrowserView::Growth(_) => "growth".into(),
@@ -162,24 +174,27 @@ impl BrowserView {
             BrowserView::Object(place) => format!("object {}", place.id),
             BrowserView::Paths(place, _) => format!("paths to {}", place.id),
             BrowserView::MergedPaths { type_name, .. } => format!("paths to {}", last_name_part(type_name)),
-            BrowserView::Heaps => "heaps".into(),
-            BrowserView::Frames { name, .. } => name.clone(),
+            BrowserView::AllocationHeaps => "heaps".into(),
+            BrowserView::AllocationFrames { name, .. } => name.clone(),
         }
     }
 
     /// The object that holds the objects of the rows.
-    pub(super) fn holder(&self) -> Option<NodeId> {
+    pub(super) fn holder_of_rows(&self) -> Option<NodeId> {
         match self {
-            BrowserView::Dominators { of: Some(place), by_type: false } => Some(place.node),
+            BrowserView::Dominators { dominator: Some(place), is_merged_by_type: false } => Some(place.node),
             _ => None,
         }
     }
 
     /// Returns true if it rests on the dominator tree. Types are shown without what they retain until that is there.
-    pub(super) fn needs_tree(&self) -> bool {
+    pub(super) fn needs_dominator_tree(&self) -> bool {
         !matches!(
             self,
-            BrowserView::Types(_) | BrowserView::Groups(_) | BrowserView::Heaps | BrowserView::Frames { .. }
+            BrowserView::Types(_)
+                | BrowserView::Groups(_)
+                | BrowserView::AllocationHeaps
+                | BrowserView::AllocationFrames { .. }
         )
     }
 
@@ -194,8 +209,10 @@ impl BrowserView {
     /// The name that finds a row that leads here; `None` for what has no name of its own.
     pub(super) fn findable_name(&self) -> Option<&str> {
         match self {
-            BrowserView::Types(Some(group)) => Some(&group.name).filter(|name| *name != NO_GROUP).map(String::as_str),
-            BrowserView::Frames { name, .. } => Some(name),
+            BrowserView::Types(Some(group)) => {
+                Some(&group.name).filter(|name| *name != NO_GROUP_NAME).map(String::as_str)
+            }
+            BrowserView::AllocationFrames { name, .. } => Some(name),
             _ => None,
         }
     }
@@ -216,8 +233,8 @@ impl BrowserView {
     /// Returns true if its command has this order for the rows that match as well.
     pub(super) fn sorts_matches_by(&self, order: Figure) -> bool {
         match self {
-            BrowserView::Dominators { by_type: false, .. } => order != DOMINATED,
-            BrowserView::Dominators { by_type: true, .. } => order == BYTES,
+            BrowserView::Dominators { is_merged_by_type: false, .. } => order != DOMINATED_OBJECTS,
+            BrowserView::Dominators { is_merged_by_type: true, .. } => order == BYTES,
             _ => true,
         }
     }
@@ -233,17 +250,18 @@ fn last_name_part(name: &str) -> &str {
 #[derive(Debug, Clone, Default)]
 pub struct CommandContext {
     /// The dumps as they are named on the command line, the older one first; none for standard input.
-    pub paths: Vec<PathBuf>,
+    pub dump_paths: Vec<PathBuf>,
     /// Options that the dumps were opened with.
-    pub read_words: Vec<String>,
-    pub(super) is_objects: bool,
+    pub read_option_words: Vec<String>,
+    /// It is a dump of objects, not of allocation totals.
+    pub(super) has_object_graph: bool,
     pub(super) has_retained_bytes: bool,
 }
 
 impl CommandContext {
     /// Of dumps that are not open yet.
     pub fn new(paths: Vec<PathBuf>, read_words: Vec<String>) -> Self {
-        CommandContext { paths, read_words, ..CommandContext::default() }
+        CommandContext { dump_paths: paths, read_option_words: read_words, ..CommandContext::default() }
     }
 
     /// The question for types or groups, in this order; else in that of retained bytes, where there are any.
@@ -255,7 +273,7 @@ impl CommandContext {
         limits: Limits,
     ) -> HistogramOptions {
         let retained = self.has_retained_bytes.then_some(RetainedBy::Minimum);
-        let order = order.or(self.is_objects.then_some(RETAINED));
+        let order = order.or(self.has_object_graph.then_some(RETAINED));
         let order = order.filter(|order| retained.is_some() || *order != RETAINED);
         HistogramOptions { scope, group_by: by, retained, order, limits, ..HistogramOptions::default() }
     }
@@ -265,13 +283,13 @@ impl CommandContext {
         self.has_retained_bytes && matches!(by, DiffBy::Groups(_))
     }
 
-    pub(super) fn for_shell(&self, view: &BrowserView, line: CommandLine) -> String {
+    pub(super) fn shell_command(&self, view: &BrowserView, line: CommandLine) -> String {
         let mut line = line;
-        self.read_words.iter().for_each(|word| _ = line.word(word.as_str()));
+        self.read_option_words.iter().for_each(|word| _ = line.add_word(word.as_str()));
         let of_both = matches!(view, BrowserView::Growth(_) | BrowserView::Suspects);
-        let paths = match self.paths.split_last() {
+        let paths = match self.dump_paths.split_last() {
             Some((last, _)) if !of_both => std::slice::from_ref(last),
-            _ => &self.paths[..],
+            _ => &self.dump_paths[..],
         };
         let named = paths.iter().map(|path| match path.to_str() {
             // What begins so would be an option.

@@ -49,7 +49,7 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
     verify_index_file(dump)?;
     let node = options.object.find(graph, &ScopeOptions::of_section(options.section.as_deref()))?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+    dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
     if options.draws_retained && dominators.number_of(node).is_none() {
         return Err(AnswerError::Unreachable(graph.display_id(node)).into());
     }

@@ -26,7 +26,7 @@ pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn 
     let mut drawing = inferno::flamegraph::Options::default();
     drawing.title = title(dump, paths.total_bytes);
     drawing.subtitle = Some("Width: bytes retained. Orange: types of the program, blue: of its libraries.".into());
-    let mut colors = colors_of(dump, paths.names());
+    let mut colors = colors_of(dump, paths.frame_names());
     drawing.palette_map = Some(&mut colors);
     drawing.count_name = "bytes".into();
     drawing.name_type = "Type:".into();

@@ -11,7 +11,7 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
-use crate::escape::escape_frame;
+use crate::escape::escape_folded_frame;
 use crate::filter::Filter;
 use crate::graph::HeapGraph;
 use crate::sort;
@@ -59,6 +59,7 @@ pub(super) struct TypePaths<'d> {
     tree: TypeTree,
     /// Bytes of all paths together.
     pub(super) total_bytes: u64,
+    /// Places that retain less are left out.
     min_bytes: u64,
     /// An expression is given that nothing fulfils.
     pub(super) filter_matches_nothing: bool,
@@ -73,17 +74,17 @@ impl<'d> TypePaths<'d> {
         let object = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
         let scope = scope.resolve(dump)?;
         let (dominators, retained) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+        dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
         let children = dominators.children();
         let starts: Vec<DominatorNode> = match object.map(|node| (node, dominators.number_of(node))) {
             None => children.of(DominatorNode::ROOT).collect(),
             Some((_, Some(number))) => vec![number],
             Some((node, None)) => return Err(AnswerError::Unreachable(graph.display_id(node)).into()),
         };
-        let is_wanted = |number: &DominatorNode| scope.range().contains(&dominators.node_at(*number).index());
+        let is_wanted = |number: &DominatorNode| scope.node_range().contains(&dominators.node_at(*number).index());
         let starts: Vec<DominatorNode> = starts.into_iter().filter(is_wanted).collect();
         let mut whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start)));
-        let chosen = scope.chosen(dominators);
+        let chosen = scope.chosen_objects(dominators);
         let tree = TypeTree::build(graph, dominators, &children, starts, options.depth, chosen.as_ref());
         if chosen.is_some() {
             let own = tree.places.iter().map(|place| place.shallow_bytes);
@@ -94,12 +95,12 @@ impl<'d> TypePaths<'d> {
             graph,
             tree,
             total_bytes: whole,
-            min_bytes: options.min_size.at_least(whole),
+            min_bytes: options.min_size.min_bytes_of(whole),
             filter_matches_nothing,
         })
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(super) fn frame_names(&self) -> Vec<String> {
         let names = frame_names(self.graph, &self.tree);
         names.into_iter().filter(|name| !name.is_empty()).collect()
     }
@@ -113,7 +114,7 @@ impl<'d> TypePaths<'d> {
         let mut tops = Vec::new();
         for (number, place) in tree.places.iter().enumerate().rev() {
             let is_shown = place.retained_bytes >= self.min_bytes;
-            match place.above {
+            match place.parent {
                 Some(above) if is_shown => below[above].push(number),
                 Some(above) => own[above] = own[above].saturating_add(own[number]),
                 None if is_shown => tops.push(number),
@@ -122,9 +123,9 @@ impl<'d> TypePaths<'d> {
         }
         let names = frame_names(self.graph, tree);
         let smaller =
-            (rest > 0).then(|| FoldedPart { name: "<smaller>", suffix: format!(" {rest}"), places: Vec::new() });
+            (rest > 0).then(|| FoldedLines { name: "<smaller>", suffix: format!(" {rest}"), places: Vec::new() });
         let mut path = String::new();
-        let mut open = vec![(parts_of(&names, tree, &own, &tops, smaller), 0)];
+        let mut open = vec![(sorted_folded_lines(&names, tree, &own, &tops, smaller), 0)];
         while let Some((parts, length)) = open.last_mut() {
             let Some(part) = parts.next() else {
                 open.pop();
@@ -138,14 +139,14 @@ impl<'d> TypePaths<'d> {
             path.push_str(part.name);
             path.push(';');
             let places: Vec<usize> = part.places.iter().flat_map(|&place| below[place].iter().copied()).collect();
-            open.push((parts_of(&names, tree, &own, &places, None), path.len()));
+            open.push((sorted_folded_lines(&names, tree, &own, &places, None), path.len()));
         }
         Ok(())
     }
 }
 
 /// Lines below one path: the line of a place itself, or those of all places that a name leads to.
-struct FoldedPart<'n> {
+struct FoldedLines<'n> {
     name: &'n str,
     /// Behind the name: a blank and the bytes, or the semicolon before the next name.
     suffix: String,
@@ -153,29 +154,29 @@ struct FoldedPart<'n> {
     places: Vec<usize>,
 }
 
-impl FoldedPart<'_> {
+impl FoldedLines<'_> {
     fn compare(&self, other: &Self) -> Ordering {
         self.name.bytes().chain(self.suffix.bytes()).cmp(other.name.bytes().chain(other.suffix.bytes()))
     }
 }
 
 /// In the order of their bytes, as sorted lines have it: `A !` comes between `A 12` and `A;B`.
-fn parts_of<'n>(
+fn sorted_folded_lines<'n>(
     names: &'n [String],
     tree: &TypeTree,
     own: &[u64],
     places: &[usize],
-    first: Option<FoldedPart<'n>>,
-) -> std::vec::IntoIter<FoldedPart<'n>> {
-    let mut parts: Vec<FoldedPart<'n>> = first.into_iter().collect();
+    first: Option<FoldedLines<'n>>,
+) -> std::vec::IntoIter<FoldedLines<'n>> {
+    let mut parts: Vec<FoldedLines<'n>> = first.into_iter().collect();
     for &place in places {
         let name = names[tree.places[place].type_id.index()].as_str();
         if own[place] > 0 {
-            parts.push(FoldedPart { name, suffix: format!(" {}", own[place]), places: Vec::new() });
+            parts.push(FoldedLines { name, suffix: format!(" {}", own[place]), places: Vec::new() });
         }
-        parts.push(FoldedPart { name, suffix: ";".into(), places: vec![place] });
+        parts.push(FoldedLines { name, suffix: ";".into(), places: vec![place] });
     }
-    sort::rows_by(&mut parts, &FoldedPart::compare);
+    sort::rows_by(&mut parts, &FoldedLines::compare);
     // Places of one name are one.
     parts.dedup_by(|next, part| {
         let is_same = !next.places.is_empty() && !part.places.is_empty() && next.name == part.name;
@@ -192,7 +193,7 @@ fn frame_names(graph: &HeapGraph, tree: &TypeTree) -> Vec<String> {
     for place in &tree.places {
         let name = &mut names[place.type_id.index()];
         if name.is_empty() {
-            *name = escape_frame(graph.type_name(place.type_id));
+            *name = escape_folded_frame(graph.type_name(place.type_id));
         }
     }
     names
@@ -220,9 +221,9 @@ mod tests {
         let first = DominatorNode::ROOT;
         TypeTreeNode {
             type_id,
-            above,
+            parent: above,
             depth: 0,
-            first,
+            first_object: first,
             objects: 1,
             shallow_bytes: bytes,
             retained_bytes: 100,

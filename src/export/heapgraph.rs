@@ -11,10 +11,10 @@ use crate::answers::AnswerError;
 use crate::dump::OpenDump;
 use crate::escape::json_text;
 use crate::graph::{
-    ClearableKind, HeapGraph, Line, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
-    StackFrame, Thread, TypeId,
+    ClearableKind, HeapGraph, Loader, NodeId, Reference, Root, RootOrigin, Section, SectionId, SoftReference,
+    SourceLine, StackFrame, Thread, TypeId,
 };
-use crate::input::{AllocationGroup, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
+use crate::input::{AllocationGrouping, NamedGroups, ObjectDetails, ReferenceKinds, ReferenceName, ShownValue};
 
 /// Options of the lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -207,6 +207,7 @@ type StackReferences = FxHashMap<NodeId, FxHashMap<NodeId, usize>>;
 struct HeapgraphWriter<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
+    /// What is read for each object; `None` unless names are asked for.
     details: Option<&'d dyn ObjectDetails>,
     soft_references: &'d [SoftReference],
 }
@@ -218,11 +219,11 @@ impl HeapgraphWriter<'_> {
         let types = self.types_by_section();
         let mut names: FxHashMap<&str, usize> = FxHashMap::default();
         graph.types().ids().for_each(|type_id| *names.entry(graph.type_name(type_id)).or_default() += 1);
-        let stacks = self.references_of_threads();
+        let stacks = self.stack_references();
         let name_of = self.names_of_threads();
         let collections = self
             .details
-            .and_then(|details| details.allocation_groups(graph, AllocationGroup::CollectionCount).ok().flatten());
+            .and_then(|details| details.allocation_groups(graph, AllocationGrouping::CollectionCount).ok().flatten());
         let kinds = self.details.and_then(|details| details.reference_kinds(graph).ok().flatten());
         for (number, section) in graph.sections().iter().enumerate() {
             let id = SectionId::new(number);
@@ -240,7 +241,7 @@ impl HeapgraphWriter<'_> {
             }
             // Before the objects, so that a file that is cut has them.
             let is_written =
-                |root: &&Root| root.origin == RootOrigin::Dump && !root.excluded && is_here(Some(root.node));
+                |root: &&Root| root.origin == RootOrigin::Dump && !root.is_excluded && is_here(Some(root.node));
             for root in graph.roots().iter().filter(is_written) {
                 write_line(out, &self.root_line(root))?;
             }
@@ -257,9 +258,9 @@ impl HeapgraphWriter<'_> {
             ("roots-told", !graph.roots_inferred()),
             ("threads-told", self.has_unrooted_thread()),
             ("frozen-heap", info.frozen_heap),
-            ("unheld-in-tree", graph.unheld_in_tree()),
-            ("counts-bytes-only", graph.counts_bytes_only),
-            ("references-missing", graph.references_missing()),
+            ("unheld-in-tree", graph.has_unheld_in_dominator_tree()),
+            ("counts-bytes-only", graph.counts_only_objects_with_bytes),
+            ("references-missing", graph.lacks_references()),
         ];
         let header = HeaderLine {
             heapgraph: 1,
@@ -295,7 +296,7 @@ impl HeapgraphWriter<'_> {
         by_section
     }
 
-    fn id(&self, node: NodeId) -> JsonId {
+    fn json_id(&self, node: NodeId) -> JsonId {
         JsonId(self.graph.original_id(node))
     }
 
@@ -305,12 +306,12 @@ impl HeapgraphWriter<'_> {
         TypeLine {
             number: type_id.index(),
             name: types.name(type_id),
-            class: types.class_object(type_id).map(|node| self.id(node)),
+            class: types.class_object(type_id).map(|node| self.json_id(node)),
             superclass: types.superclass(type_id).map(TypeId::index),
-            loader: if let Loader::Object(node) = loader { Some(self.id(node)) } else { None },
+            loader: if let Loader::Object(node) = loader { Some(self.json_id(node)) } else { None },
             of_runtime: loader == Loader::Runtime,
             module: types.module(type_id),
-            place: types.place(type_id).map(|place| [place.script, place.line, place.column]),
+            place: types.constructor_place(type_id).map(|place| [place.script_number, place.line, place.column]),
             apart: names[types.name(type_id)] > 1,
             times: self.graph.is_sample().then(|| types.multiplier(type_id)),
         }
@@ -320,7 +321,7 @@ impl HeapgraphWriter<'_> {
     fn write_ranges(&self, section: SectionId, out: &mut dyn Write) -> io::Result<()> {
         let graph = self.graph;
         let own = graph.section_nodes(section);
-        let generations = graph.generations().iter().filter(|run| run.generation.is_known());
+        let generations = graph.generations().iter().filter(|run| run.generation.is_in_range());
         let generations = generations.map(|run| ("generation", run.nodes.clone(), run.generation.name()));
         let of_parts = [("part", graph.heap_parts()), ("interval", &graph.allocation_intervals)];
         let parts = of_parts.into_iter().flat_map(|(range, parts)| {
@@ -329,7 +330,7 @@ impl HeapgraphWriter<'_> {
         for (range, nodes, name) in generations.chain(parts) {
             let (first, end) = (nodes.start.max(own.start), nodes.end.min(own.end));
             if first < end {
-                let [from, to] = [first, end - 1].map(|at| self.id(NodeId::new(at)));
+                let [from, to] = [first, end - 1].map(|at| self.json_id(NodeId::new(at)));
                 write_line(out, &RangeLine { range, name: &name, from, to })?;
             }
         }
@@ -355,39 +356,39 @@ impl HeapgraphWriter<'_> {
             class: frame.class.map(TypeId::index),
             signature: frame.signature.map(|name| graph.name(name)),
             file: frame.source_file.map(|name| graph.name(name)),
-            line: if let Line::Number(line) = frame.line { Some(line) } else { None },
+            line: if let SourceLine::Number(line) = frame.line { Some(line) } else { None },
             code: match frame.line {
-                Line::Compiled => Some("compiled"),
-                Line::Native => Some("native"),
-                Line::Unknown | Line::Number(_) => None,
+                SourceLine::Compiled => Some("compiled"),
+                SourceLine::Native => Some("native"),
+                SourceLine::Unknown | SourceLine::Number(_) => None,
             },
         };
         ThreadLine {
             thread: thread.serial,
             name: name.or(thread.name.map(|name| graph.name(name))),
-            object: thread.node.map(|node| self.id(node)),
+            object: thread.node.map(|node| self.json_id(node)),
             frames: graph.frames_of(thread).iter().map(frame).collect(),
         }
     }
 
     fn root_line(&self, root: &Root) -> RootLine<'_> {
         let thread = root.thread.map(|thread| &self.graph.threads()[thread.index()]);
-        let frame = root.frame.zip(thread).map(|(frame, thread)| frame.index() - thread.frames().start);
+        let frame = root.frame.zip(thread).map(|(frame, thread)| frame.index() - thread.frame_range().start);
         RootLine {
-            root: self.id(root.node),
+            root: self.json_id(root.node),
             kind: root.kind.name(),
             name: self.graph.root_name(root),
             flags: root.flags.names(),
-            within: root.container.map(TypeId::index),
+            within: root.declaring_class.map(TypeId::index),
             thread: thread.map(|thread| thread.serial),
             frame,
         }
     }
 
     /// By thread: how often it refers to what lies on its stack. Readers add these references anew.
-    fn references_of_threads(&self) -> StackReferences {
+    fn stack_references(&self) -> StackReferences {
         let mut stacks = StackReferences::default();
-        for root in self.graph.roots().iter().filter(|root| root.is_through_thread && !root.excluded) {
+        for root in self.graph.roots().iter().filter(|root| root.is_through_thread && !root.is_excluded) {
             let thread = root.thread.and_then(|thread| self.graph.threads()[thread.index()].node);
             if let Some(thread) = thread {
                 *stacks.entry(thread).or_default().entry(root.node).or_default() += 1;
@@ -448,22 +449,26 @@ impl HeapgraphWriter<'_> {
                     });
                     let weak = (0..targets.len()).filter(|&at| targets[at].is_weak);
                     push_list(&mut line, "weak", weak, |line, at| push_number(line, at as u64));
-                    self.push_soft(&mut line, node, &targets);
+                    self.push_soft_and_final(&mut line, node, &targets);
                 }
-                if let Some(class) = graph.types().of_class_object(node)
+                if let Some(class) = graph.types().type_of_class_object(node)
                     && graph.types().class_object(class) != Some(node)
                 {
                     line.extend_from_slice(b",\"class_of\":");
                     push_number(&mut line, class.index() as u64);
                 }
                 if let Some(details) = self.details {
-                    push_names(&mut line, graph, details, node, targets.len());
+                    push_reference_names(&mut line, graph, details, node, targets.len());
                     if let Some(kinds) = &kinds {
                         push_text(&mut line, "function", details.function_name(graph, node).ok().flatten());
-                        push_text(&mut line, "variables_of", details.function_of_variables(graph, node).ok().flatten());
-                        push_text(&mut line, "script", kinds.script(node));
+                        push_text(
+                            &mut line,
+                            "variables_of",
+                            details.function_of_captured_variables(graph, node).ok().flatten(),
+                        );
+                        push_text(&mut line, "script", kinds.script_file(node));
                         if let Ok(Some(place)) = details.source_place(graph, node) {
-                            let numbers = [place.script, place.line, place.column];
+                            let numbers = [place.script_number, place.line, place.column];
                             push_list(&mut line, "place", numbers.into_iter(), |line, number| {
                                 push_number(line, number.into())
                             });
@@ -489,7 +494,7 @@ impl HeapgraphWriter<'_> {
     }
 
     /// Places of strong references that the runtime may give up.
-    fn push_soft(&self, line: &mut Vec<u8>, node: NodeId, targets: &[Reference]) {
+    fn push_soft_and_final(&self, line: &mut Vec<u8>, node: NodeId, targets: &[Reference]) {
         let own = self.soft_references.partition_point(|soft| soft.source < node);
         let own = self.soft_references[own..].iter().take_while(|soft| soft.source == node);
         let mut left: FxHashMap<NodeId, Vec<ClearableKind>> = FxHashMap::default();
@@ -531,7 +536,13 @@ fn push_text(line: &mut Vec<u8>, key: &str, text: Option<impl AsRef<str>>) {
     }
 }
 
-fn push_names(line: &mut Vec<u8>, graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId, references: usize) {
+fn push_reference_names(
+    line: &mut Vec<u8>,
+    graph: &HeapGraph,
+    details: &dyn ObjectDetails,
+    node: NodeId,
+    references: usize,
+) {
     let name = |nth| details.reference_name(graph, node, nth).ok().flatten().map(reference_name_text);
     let names: Vec<Option<String>> = (0..references).map(name).collect();
     if names.iter().any(Option::is_some) {
@@ -552,7 +563,7 @@ fn reference_name_text(name: ReferenceName) -> String {
         ReferenceName::StaticField(name) => format!("static {name}"),
         ReferenceName::Property(name) if is_marked(&name) => format!("'{name}"),
         ReferenceName::Property(name) => name,
-        ReferenceName::VariableSlot(slot) => format!("context slot {slot}"),
+        ReferenceName::CapturedVariableSlot(slot) => format!("context slot {slot}"),
         name @ ReferenceName::MapEntry(_) => name.to_string(),
         name => name.to_string().trim_start().to_string(),
     }

@@ -15,8 +15,8 @@ use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
 use crate::analysis::cutoff::{ChosenEntry, Cutoff, select_entries};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DominatorNode;
-use crate::answers::heaps::{FullerDump, heap_title};
-use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
+use crate::answers::allocation_heaps::{FullerDump, heap_title};
+use crate::answers::{AllocationHeapChoice, AnswerError, ScopeOptions};
 use crate::dump::{Content, OpenDump};
 use crate::escape::json_text;
 use crate::graph::HeapGraph;
@@ -25,7 +25,7 @@ use crate::graph::HeapGraph;
 #[derive(Debug, Clone, Default)]
 pub struct MemoryInfraOptions {
     /// The heaps; of objects the section.
-    pub heaps: HeapChoice,
+    pub heaps: AllocationHeapChoice,
     /// Levels of backtraces; what is deeper counts for the last. Default: 64 of objects, else all.
     pub depth: Option<u32>,
     /// The rule by which entries are too small. Default: objects below 1 KiB, as in Chromium; of allocation totals none.
@@ -33,7 +33,7 @@ pub struct MemoryInfraOptions {
 }
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
-pub(super) const BYTES_PER_ROW: u64 = 720;
+pub(super) const MEMORY_BYTES_PER_ROW: u64 = 720;
 const DEFAULT_OBJECT_TREE_DEPTH: u32 = 64;
 /// As Chromium's own default.
 const DEFAULT_MIN_OBJECT_PATH_BYTES: u64 = 1024;
@@ -63,8 +63,8 @@ pub fn write_memory_infra(
         Content::Histograms(_) => Err(AnswerError::NeedsObjects.into()),
         Content::Allocations(allocations) => {
             let chosen = options.heaps.choose(allocations)?;
-            let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
-            dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+            let rows: usize = chosen.heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
+            dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
             let rule = options.cutoff.unwrap_or(Cutoff::KeepEverything);
             let trace = HeapTrace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
@@ -77,7 +77,7 @@ pub fn write_memory_infra(
 pub(super) fn heap_of_objects(
     dump: &OpenDump,
     graph: &HeapGraph,
-    heaps: &HeapChoice,
+    heaps: &AllocationHeapChoice,
     depth: Option<u32>,
 ) -> Result<(NameTable, AllocationHeap), ExportError> {
     heaps.check_on_objects()?;
@@ -87,7 +87,7 @@ pub(super) fn heap_of_objects(
     let (names, mut heap, _) =
         dominator_tree_as_allocations(graph, dominators, DominatorNode::ROOT, depth, |node| scope.contains(node), None);
     if let Some(section) = scope.section() {
-        heap.process = graph.sections()[section.index()].name.clone();
+        heap.process_name = graph.sections()[section.index()].name.clone();
     }
     Ok((names, heap))
 }
@@ -105,11 +105,14 @@ impl<'a> HeapTrace<'a> {
         let mut processes: Vec<TraceProcess<'a>> = Vec::new();
         let mut first = true;
         for &heap in self.heaps {
-            let totals = AllocationTotals::compute(heap, &TotalsOptions { depth, by_type: true, is_wanted: None });
-            if totals.pairs_left_out > 0 {
+            let totals = AllocationTotals::compute(
+                heap,
+                &TotalsOptions { max_depth: depth, is_by_type: true, is_type_wanted: None },
+            );
+            if totals.left_out_pair_count > 0 {
                 return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)).into());
             }
-            let at = match processes.iter().position(|process| process.is_of(heap)) {
+            let at = match processes.iter().position(|process| process.is_process_of(heap)) {
                 Some(at) => at,
                 None => {
                     let pid = unused_pid(&processes, self.heaps, heap);
@@ -122,7 +125,7 @@ impl<'a> HeapTrace<'a> {
             write_heap(out, heap, time, &select_entries(heap, &totals, rule), &mut processes[at])?;
         }
         for process in &processes {
-            process.write(out, self.names)?;
+            process.write_metadata(out, self.names)?;
         }
         writeln!(out, "\n]}}")?;
         Ok(())
@@ -168,7 +171,7 @@ fn write_heap(
         id: Some(&time.id),
     };
     write!(out, "{}{{\"dumps\":{{\"level_of_detail\":\"detailed\",", head.text_up_to_arguments())?;
-    write!(out, "\"heaps\":{{{}:{{\"entries\":[", json_text(&heap.allocator))?;
+    write!(out, "\"heaps\":{{{}:{{\"entries\":[", json_text(&heap.allocator_name))?;
     let mut ids = vec![None; heap.frames.len()];
     for (number, entry) in chosen.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
@@ -194,45 +197,47 @@ fn unused_pid(known: &[TraceProcess<'_>], heaps: &[&AllocationHeap], heap: &Allo
 
 /// A process's dictionaries, filled as its heaps are written.
 struct TraceProcess<'a> {
-    heap: &'a AllocationHeap,
+    /// The heap that it was made for, which has its name and labels.
+    first_heap: &'a AllocationHeap,
     pid: i64,
     /// (parent's id, name) to id; the parent of a first frame has none.
-    frames: FxHashMap<(Option<u32>, Option<NameId>), u32>,
+    frame_ids: FxHashMap<(Option<u32>, Option<NameId>), u32>,
     /// By id.
-    frame_list: Vec<(Option<u32>, Option<NameId>)>,
-    types: FxHashMap<NameId, usize>,
-    type_list: Vec<NameId>,
+    frames_by_id: Vec<(Option<u32>, Option<NameId>)>,
+    type_ids: FxHashMap<NameId, usize>,
+    types_in_order: Vec<NameId>,
 }
 
 impl<'a> TraceProcess<'a> {
     fn new(heap: &'a AllocationHeap, pid: i64) -> Self {
         TraceProcess {
-            heap,
+            first_heap: heap,
             pid,
-            frames: FxHashMap::default(),
-            frame_list: Vec::new(),
-            types: FxHashMap::default(),
-            type_list: Vec::new(),
+            frame_ids: FxHashMap::default(),
+            frames_by_id: Vec::new(),
+            type_ids: FxHashMap::default(),
+            types_in_order: Vec::new(),
         }
     }
 
-    fn is_of(&self, heap: &AllocationHeap) -> bool {
-        (self.heap.pid, self.heap.part, &self.heap.process) == (heap.pid, heap.part, &heap.process)
+    fn is_process_of(&self, heap: &AllocationHeap) -> bool {
+        (self.first_heap.pid, self.first_heap.part_number, &self.first_heap.process_name)
+            == (heap.pid, heap.part_number, &heap.process_name)
     }
 
     /// Number 0 is for what has no type, which is never written.
     fn type_id(&mut self, name: NameId) -> usize {
-        let next = self.type_list.len() + 1;
-        *self.types.entry(name).or_insert_with(|| {
-            self.type_list.push(name);
+        let next = self.types_in_order.len() + 1;
+        *self.type_ids.entry(name).or_insert_with(|| {
+            self.types_in_order.push(name);
             next
         })
     }
 
     fn frame_id(&mut self, parent: Option<u32>, name: Option<NameId>) -> u32 {
-        let next = self.frame_list.len() as u32;
-        *self.frames.entry((parent, name)).or_insert_with(|| {
-            self.frame_list.push((parent, name));
+        let next = self.frames_by_id.len() as u32;
+        *self.frame_ids.entry((parent, name)).or_insert_with(|| {
+            self.frames_by_id.push((parent, name));
             next
         })
     }
@@ -257,26 +262,31 @@ impl<'a> TraceProcess<'a> {
         id.map_or(String::new(), |id| id.to_string())
     }
 
-    fn write(&self, out: &mut dyn Write, names: &NameTable) -> io::Result<()> {
+    fn write_metadata(&self, out: &mut dyn Write, names: &NameTable) -> io::Result<()> {
         let open = |name| {
             EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }
                 .text_up_to_arguments()
         };
-        if !self.heap.process.is_empty() {
-            write!(out, ",\n{}{{\"name\":{}}}}}", open("process_name"), json_text(&self.heap.process))?;
+        if !self.first_heap.process_name.is_empty() {
+            write!(out, ",\n{}{{\"name\":{}}}}}", open("process_name"), json_text(&self.first_heap.process_name))?;
         }
-        if !self.heap.labels.is_empty() {
-            write!(out, ",\n{}{{\"labels\":{}}}}}", open("process_labels"), json_text(&self.heap.labels))?;
+        if !self.first_heap.process_labels.is_empty() {
+            write!(
+                out,
+                ",\n{}{{\"labels\":{}}}}}",
+                open("process_labels"),
+                json_text(&self.first_heap.process_labels)
+            )?;
         }
         write!(out, ",\n{}{{\"stackFrames\":{{", open("stackFrames"))?;
-        for (id, (parent, name)) in self.frame_list.iter().enumerate() {
+        for (id, (parent, name)) in self.frames_by_id.iter().enumerate() {
             let comma = if id == 0 { "" } else { "," };
             let parent = parent.map_or(String::new(), |parent| format!(",\"parent\":\"{parent}\""));
             let name = json_text(&name.map_or("<self>", |name| names.text(name)));
             write!(out, "{comma}\n\"{id}\":{{\"name\":{name}{parent}}}")?;
         }
         write!(out, "}}}}}},\n{}{{\"typeNames\":{{\"0\":\"[unknown]\"", open("typeNames"))?;
-        for (number, name) in self.type_list.iter().enumerate() {
+        for (number, name) in self.types_in_order.iter().enumerate() {
             write!(out, ",\n\"{}\":{}", number + 1, json_text(&names.text(*name)))?;
         }
         write!(out, "}}}}}}")

@@ -11,18 +11,18 @@ use rustc_hash::FxHashMap;
 
 use super::ExportError;
 use super::error::verify_index_file;
-use super::memory_infra::{BYTES_PER_ROW, heap_of_objects};
+use super::memory_infra::{MEMORY_BYTES_PER_ROW, heap_of_objects};
 use crate::allocations::{AllocationHeap, CountingMode, NameId, NameTable};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
-use crate::answers::heaps::{FullerDump, heap_title};
-use crate::answers::{AnswerError, HeapChoice};
+use crate::answers::allocation_heaps::{FullerDump, heap_title};
+use crate::answers::{AllocationHeapChoice, AnswerError};
 use crate::dump::{Content, OpenDump};
 
 /// Options for writing a profile.
 #[derive(Debug, Clone, Default)]
 pub struct PprofOptions {
     /// The heaps; of objects the section.
-    pub heaps: HeapChoice,
+    pub heaps: AllocationHeapChoice,
     /// Levels of stacks; what is deeper counts for the last. Default: 64 of objects, else all.
     pub depth: Option<u32>,
 }
@@ -48,8 +48,8 @@ pub fn write_pprof(
         }
         Content::Allocations(allocations) => {
             let chosen = options.heaps.choose(allocations)?;
-            let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
-            dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+            let rows: usize = chosen.heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
+            dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
             write_heaps(&allocations.names, &chosen.heaps, depth, out)?;
             Ok(chosen.fuller_dump)
         }
@@ -63,36 +63,36 @@ fn write_heaps(names: &NameTable, heaps: &[&AllocationHeap], depth: usize, out: 
         out: GzEncoder::new(out, Compression::default()),
         names,
         texts: vec![""],
-        by_text: FxHashMap::from_iter([("", 0)]),
-        by_name: FxHashMap::default(),
-        with_counts: heaps.iter().flat_map(|heap| &heap.entries).any(|entry| entry.allocations().is_some()),
+        number_by_text: FxHashMap::from_iter([("", 0)]),
+        function_id_by_name: FxHashMap::default(),
+        has_allocation_counts: heaps.iter().flat_map(|heap| &heap.entries).any(|entry| entry.allocations().is_some()),
     };
-    let is_total = heaps.iter().all(|heap| heap.allocator == "alloc");
+    let is_total = heaps.iter().all(|heap| heap.allocator_name == "alloc");
     let kinds = if is_total { ["alloc_objects", "alloc_space"] } else { ["inuse_objects", "inuse_space"] };
-    for (kind, unit) in kinds.into_iter().zip(["count", "bytes"]).skip(usize::from(!profile.with_counts)) {
+    for (kind, unit) in kinds.into_iter().zip(["count", "bytes"]).skip(usize::from(!profile.has_allocation_counts)) {
         let kind = [number_field(1, profile.text_number(kind)), number_field(2, profile.text_number(unit))].concat();
-        profile.write_field(1, &kind)?;
+        profile.write_bytes_field(1, &kind)?;
     }
     let mut functions = vec![false];
     for (heap, title) in heaps.iter().zip(&titles) {
         let outermost = (heaps.len() > 1).then_some(&**title);
         profile.write_heap_samples(heap, outermost, depth, &mut functions)?;
     }
-    let program = heaps.first().map_or("", |heap| &heap.process);
+    let program = heaps.first().map_or("", |heap| &heap.process_name);
     // With functions: nobody is to look for the program's symbols.
     let mapping = [number_field(1, 1), number_field(5, profile.text_number(program)), number_field(7, 1)].concat();
-    profile.write_field(3, &mapping)?;
+    profile.write_bytes_field(3, &mapping)?;
     for (id, _) in (0..).zip(&functions).filter(|(_, is_function)| **is_function) {
-        profile.write_field(
+        profile.write_bytes_field(
             4,
             &[number_field(1, id), number_field(2, 1), bytes_field(4, &number_field(1, id))].concat(),
         )?;
-        profile.write_field(5, &[number_field(1, id), number_field(2, id)].concat())?;
+        profile.write_bytes_field(5, &[number_field(1, id), number_field(2, id)].concat())?;
     }
     let default = number_field(14, profile.text_number(kinds[1]));
     profile.out.write_all(&default)?;
     for text in std::mem::take(&mut profile.texts) {
-        profile.write_field(6, text.as_bytes())?;
+        profile.write_bytes_field(6, text.as_bytes())?;
     }
     profile.out.finish()?;
     Ok(())
@@ -108,7 +108,7 @@ struct OwnAmount {
 
 /// What each node has itself: where entries include what is below, all types together, and without what its callees have.
 fn own_amounts(heap: &AllocationHeap) -> Vec<OwnAmount> {
-    if heap.counting == CountingMode::Exclusive {
+    if heap.counting_mode == CountingMode::Exclusive {
         let own = heap.entries.iter().map(|entry| OwnAmount {
             frame: entry.frame(),
             type_name: entry.type_name(),
@@ -117,7 +117,10 @@ fn own_amounts(heap: &AllocationHeap) -> Vec<OwnAmount> {
         });
         return own.collect();
     }
-    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, is_wanted: None });
+    let totals = AllocationTotals::compute(
+        heap,
+        &TotalsOptions { max_depth: u32::MAX, is_by_type: false, is_type_wanted: None },
+    );
     let own = (0..heap.frames.len() as u32).map(|frame| {
         let whole = totals.total_at(frame);
         let start =
@@ -136,16 +139,16 @@ struct ProfileWriter<'a, W: Write> {
     out: GzEncoder<W>,
     names: &'a NameTable,
     texts: Vec<&'a str>,
-    by_text: FxHashMap<&'a str, u64>,
-    by_name: FxHashMap<NameId, u64>,
+    number_by_text: FxHashMap<&'a str, u64>,
+    function_id_by_name: FxHashMap<NameId, u64>,
     /// Samples have a number of allocations before their bytes.
-    with_counts: bool,
+    has_allocation_counts: bool,
 }
 
 impl<'a, W: Write> ProfileWriter<'a, W> {
     /// The number of a text.
     fn text_number(&mut self, text: &'a str) -> u64 {
-        *self.by_text.entry(text).or_insert_with(|| {
+        *self.number_by_text.entry(text).or_insert_with(|| {
             self.texts.push(text);
             self.texts.len() as u64 - 1
         })
@@ -153,16 +156,16 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
 
     /// The number of a frame's name, which is its function's id and its location's.
     fn function_id(&mut self, name: NameId) -> u64 {
-        if let Some(&known) = self.by_name.get(&name) {
+        if let Some(&known) = self.function_id_by_name.get(&name) {
             return known;
         }
         let text = Some(self.names.text(name)).filter(|text| !text.is_empty()).unwrap_or("(unknown)");
         let number = self.text_number(text);
-        self.by_name.insert(name, number);
+        self.function_id_by_name.insert(name, number);
         number
     }
 
-    fn write_field(&mut self, field: u64, content: &[u8]) -> io::Result<()> {
+    fn write_bytes_field(&mut self, field: u64, content: &[u8]) -> io::Result<()> {
         self.out.write_all(&bytes_field(field, content))
     }
 
@@ -198,14 +201,14 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
                 functions[id as usize] = true;
             }
             let values = [own.allocations, own.bytes].map(|value| value.min(i64::MAX as u64));
-            let values = &values[usize::from(!self.with_counts)..];
+            let values = &values[usize::from(!self.has_allocation_counts)..];
             let mut sample =
                 [bytes_field(1, &packed_varints(&stack)), bytes_field(2, &packed_varints(values))].concat();
             // The type, where the last frame does not say it.
             if let Some(type_name) = own.type_name.map(|name| self.function_id(name)).filter(|name| *name != stack[0]) {
                 sample.extend(bytes_field(3, &[number_field(1, type_key), number_field(2, type_name)].concat()));
             }
-            self.write_field(2, &sample)?;
+            self.write_bytes_field(2, &sample)?;
         }
         Ok(())
     }

@@ -10,10 +10,10 @@ use crate::answers::threads::ThreadRow;
 /// The lines of the dump. O(frames).
 pub fn thread_dump_lines<'t>(threads: &'t Threads<'_>) -> impl Iterator<Item = String> + 't {
     let head = format!("Full thread dump {}:", threads.producer.as_deref().unwrap_or("Java"));
-    [head, String::new()].into_iter().chain(threads.threads.iter().flat_map(lines_of))
+    [head, String::new()].into_iter().chain(threads.threads.iter().flat_map(thread_lines))
 }
 
-fn lines_of<'t>(thread: &'t ThreadRow<'_>) -> impl Iterator<Item = String> + 't {
+fn thread_lines<'t>(thread: &'t ThreadRow<'_>) -> impl Iterator<Item = String> + 't {
     let mut head = format!("\"{}\"", thread.name.as_deref().unwrap_or_default());
     if let Some(number) = thread.fields.number {
         head += &format!(" #{number}");
@@ -26,6 +26,6 @@ fn lines_of<'t>(thread: &'t ThreadRow<'_>) -> impl Iterator<Item = String> + 't 
     }
     head += &format!(" tid={}", thread.id);
     let state = thread.fields.state.map(|state| format!("   java.lang.Thread.State: {state}"));
-    let calls = thread.frames.iter().map(|frame| format!("\tat {}", frame.trace_text()));
+    let calls = thread.frames.iter().map(|frame| format!("\tat {}", frame.java_trace_text()));
     std::iter::once(head).chain(state).chain(calls).chain([String::new()])
 }

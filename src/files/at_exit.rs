@@ -8,6 +8,7 @@ use std::{fmt, io};
 /// For what another thread is at, when all actions are to have run.
 const MAX_WAIT_FOR_EXIT_ACTIONS: Duration = Duration::from_secs(10);
 
+/// What is done at the end.
 type Action = Box<dyn FnOnce() + Send>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,7 @@ pub(super) enum ExitActionKind {
 }
 
 struct ExitActionList {
+    /// Of the action that was added last.
     last_number: u64,
     /// Those that have not run, by number. Whoever runs one takes it out first, so that each runs once.
     pending: Vec<(u64, ExitActionKind, Action)>,
@@ -30,6 +32,7 @@ struct ExitActionList {
 }
 
 impl ExitActionList {
+    /// Adds an action. Returns its number.
     fn add(&mut self, kind: ExitActionKind, action: Action) -> u64 {
         self.last_number += 1;
         self.pending.push((self.last_number, kind, action));
@@ -42,12 +45,14 @@ impl ExitActionList {
     }
 }
 
+/// The actions of the program; each is run once, by whoever is first.
 pub(super) struct ExitActions {
-    state: Mutex<ExitActionList>,
-    has_run: Condvar,
+    action_list: Mutex<ExitActionList>,
+    /// Told whenever an action has run.
+    action_finished: Condvar,
 }
 
-pub(super) static ACTIONS: ExitActions = ExitActions::new();
+pub(super) static EXIT_ACTIONS: ExitActions = ExitActions::new();
 
 impl fmt::Debug for ExitActions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,15 +62,15 @@ impl fmt::Debug for ExitActions {
 
 /// Runs all, the last first, and what is added meanwhile: the program ends.
 pub(super) fn run_all() {
-    ACTIONS.run_all();
+    EXIT_ACTIONS.run_all();
 }
 
 /// Takes away all files that are not whole.
-pub(super) fn remove_files() {
+pub(super) fn remove_unfinished_files() {
     let files =
         |(number, kind, _): &(u64, ExitActionKind, Action)| (*kind == ExitActionKind::RemoveFile).then_some(*number);
-    let numbers: Vec<u64> = ACTIONS.lock().pending.iter().filter_map(files).collect();
-    numbers.into_iter().for_each(|number| ACTIONS.run(number));
+    let numbers: Vec<u64> = EXIT_ACTIONS.lock().pending.iter().filter_map(files).collect();
+    numbers.into_iter().for_each(|number| EXIT_ACTIONS.run(number));
 }
 
 impl ExitActions {
@@ -77,18 +82,18 @@ impl ExitActions {
             is_exiting: false,
             have_all_run: false,
         };
-        ExitActions { state: Mutex::new(state), has_run: Condvar::new() }
+        ExitActions { action_list: Mutex::new(state), action_finished: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, ExitActionList> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.action_list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As `lock`; `None` where somebody holds it for longer, as a file system may that does not answer.
     fn lock_within(&self, patience: Duration) -> Option<MutexGuard<'_, ExitActionList>> {
         let began = Instant::now();
         loop {
-            match self.state.try_lock() {
+            match self.action_list.try_lock() {
                 Ok(state) => return Some(state),
                 Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
                 Err(TryLockError::WouldBlock) if began.elapsed() >= patience => return None,
@@ -104,11 +109,11 @@ impl ExitActions {
             state.is_exiting = true;
             if let Some((.., action)) = state.pending.pop() {
                 drop(state);
-                run(action);
+                run_catching_panic(action);
             } else if state.running_count > 0 && !patience.is_zero() {
                 // Another thread is in the middle of one, and may add one.
                 let began = Instant::now();
-                drop(self.has_run.wait_timeout(state, patience));
+                drop(self.action_finished.wait_timeout(state, patience));
                 patience = patience.saturating_sub(began.elapsed());
             } else {
                 state.have_all_run = true;
@@ -123,45 +128,45 @@ impl ExitActions {
         let Some(action) = state.take(number) else { return };
         state.running_count += 1;
         drop(state);
-        run(action);
+        run_catching_panic(action);
         self.lock().running_count -= 1;
-        self.has_run.notify_all();
+        self.action_finished.notify_all();
     }
 
-    pub(super) fn add(&'static self, action: impl FnOnce() + Send + 'static) -> AtExit {
+    pub(super) fn add(&'static self, action: impl FnOnce() + Send + 'static) -> ExitAction {
         let mut state = self.lock();
         if state.have_all_run {
             // Nobody runs it any more, and nothing more is to be done.
             drop(state);
             action();
-            wait_for_end();
+            wait_for_program_end();
         }
-        AtExit { number: state.add(ExitActionKind::Other, Box::new(action)), actions: self }
+        ExitAction { number: state.add(ExitActionKind::Other, Box::new(action)), actions: self }
     }
 
-    pub(super) fn make<T>(
+    pub(super) fn make_with_undo<T>(
         &'static self,
         kind: ExitActionKind,
         make: impl FnOnce() -> io::Result<T>,
         action: impl FnOnce() + Send + 'static,
-    ) -> io::Result<(T, AtExit)> {
+    ) -> io::Result<(T, ExitAction)> {
         let mut state = self.lock();
         if state.is_exiting {
             drop(state);
-            wait_for_end();
+            wait_for_program_end();
         }
         let made = make()?;
-        Ok((made, AtExit { number: state.add(kind, Box::new(action)), actions: self }))
+        Ok((made, ExitAction { number: state.add(kind, Box::new(action)), actions: self }))
     }
 }
 
 /// Runs an action; a panic in it does not keep the others from running.
-fn run(action: Action) {
+fn run_catching_panic(action: Action) {
     let _ = catch_unwind(AssertUnwindSafe(action));
 }
 
 /// The thread that runs all actions ends the program.
-fn wait_for_end() -> ! {
+fn wait_for_program_end() -> ! {
     loop {
         std::thread::park();
     }
@@ -169,19 +174,19 @@ fn wait_for_end() -> ! {
 
 /// An action that runs once: when this is dropped, or when a signal ends the program.
 #[derive(Debug)]
-pub struct AtExit {
+pub struct ExitAction {
     number: u64,
     actions: &'static ExitActions,
 }
 
-impl AtExit {
+impl ExitAction {
     /// Does something that the action will put right. Where actions are being run already, nothing is done, and this never
     /// returns: not for use in an action. `act` is to be short, and must neither make nor drop another of these.
     pub fn run_unless_ending<T>(&self, act: impl FnOnce() -> T) -> T {
         let state = self.actions.lock();
         if state.is_exiting {
             drop(state);
-            wait_for_end();
+            wait_for_program_end();
         }
         act()
     }
@@ -192,7 +197,7 @@ impl AtExit {
     }
 }
 
-impl Drop for AtExit {
+impl Drop for ExitAction {
     fn drop(&mut self) {
         self.actions.run(self.number);
     }
@@ -215,15 +220,16 @@ mod tests {
                 runs.fetch_add(1, Ordering::SeqCst);
             }
         };
-        drop(AtExit::new(action(&runs)).expect("signals"));
+        drop(ExitAction::new(action(&runs)).expect("signals"));
         assert_eq!(runs.load(Ordering::SeqCst), 1);
-        AtExit::new(action(&runs)).expect("signals").forget();
+        ExitAction::new(action(&runs)).expect("signals").forget();
         assert_eq!(runs.load(Ordering::SeqCst), 1);
-        let (made, at_end) = AtExit::make(|| Ok(7), action(&runs)).expect("signals");
+        let (made, at_end) = ExitAction::make_with_undo(|| Ok(7), action(&runs)).expect("signals");
         assert_eq!((made, at_end.run_unless_ending(|| 8)), (7, 8));
         drop(at_end);
         assert_eq!(runs.load(Ordering::SeqCst), 2);
-        AtExit::make(|| Err::<(), _>(io::ErrorKind::NotFound.into()), action(&runs)).expect_err("nothing is made");
+        ExitAction::make_with_undo(|| Err::<(), _>(io::ErrorKind::NotFound.into()), action(&runs))
+            .expect_err("nothing is made");
         assert_eq!(runs.load(Ordering::SeqCst), 2);
     }
 
@@ -248,13 +254,13 @@ mod tests {
         let action = move || {
             counted.1.fetch_add(counted.0.swap(0, Ordering::SeqCst), Ordering::SeqCst);
         };
-        let (_, at_end) = actions.make(ExitActionKind::Other, make, action).expect("made");
+        let (_, at_end) = actions.make_with_undo(ExitActionKind::Other, make, action).expect("made");
         end.join().expect("all have run");
         assert_eq!((there.load(Ordering::SeqCst), undone.load(Ordering::SeqCst)), (0, 1));
         let (say, hear) = channel::<&str>();
         let other = say.clone();
         std::thread::spawn(move || at_end.run_unless_ending(|| say.send("done")));
-        std::thread::spawn(move || actions.make(ExitActionKind::Other, || Ok(other.send("made")), || {}));
+        std::thread::spawn(move || actions.make_with_undo(ExitActionKind::Other, || Ok(other.send("made")), || {}));
         hear.recv_timeout(Duration::from_millis(50)).expect_err("nothing");
     }
 

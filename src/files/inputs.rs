@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::mode::MAX_OUTPUT_MODE;
 use super::system::{FileIdentity, file_behind, identity_at, identity_of, mode_of, open_without_links};
 
+/// A regular file that is read.
 #[derive(Debug)]
 struct InputFile {
     name: String,
     identity: FileIdentity,
-    mode: u32,
+    /// Rights that an output may have because of it.
+    output_mode: u32,
 }
 
 /// The inputs of a command that writes a file. Only regular files count: others cannot be written over, and their modes
@@ -23,6 +25,7 @@ pub struct Inputs {
     files: Vec<InputFile>,
 }
 
+/// Set by [`refuse_links`].
 static REFUSES_LINKS: AtomicBool = AtomicBool::new(false);
 
 /// From now on [`open`] follows no link: of a process that reads for others, and was told paths that had none when they
@@ -48,17 +51,17 @@ impl Inputs {
     /// Standard input alone, which is never written over, even where something else is read.
     pub fn new() -> Self {
         let mut inputs = Inputs { files: Vec::new() };
-        inputs.add_facts(STANDARD_INPUT, standard_facts(file_behind(io::stdin())), |_| MAX_OUTPUT_MODE);
+        inputs.add_facts(STANDARD_INPUT, facts_of_standard_stream(file_behind(io::stdin())), |_| MAX_OUTPUT_MODE);
         inputs
     }
 
     /// Adds standard input, for a command that reads it.
     pub fn add_standard_input(&mut self) {
-        self.add_facts(STANDARD_INPUT, standard_facts(file_behind(io::stdin())), mode_of);
+        self.add_facts(STANDARD_INPUT, facts_of_standard_stream(file_behind(io::stdin())), mode_of);
     }
 
     /// Adds a file. One that is not there will be told by whoever reads it.
-    pub fn add(&mut self, path: &Path) {
+    pub fn add_file(&mut self, path: &Path) {
         let facts = path.metadata().ok().map(|facts| (identity_at(path, &facts), facts));
         self.add_facts(&path.display().to_string(), facts.map(|(identity, facts)| (facts, identity)), mode_of);
     }
@@ -66,25 +69,26 @@ impl Inputs {
     /// Adds the file that a command reads, or standard input for `None`.
     pub fn add_dump(&mut self, path: Option<&Path>) {
         match path {
-            Some(path) => self.add(path),
+            Some(path) => self.add_file(path),
             None => self.add_standard_input(),
         }
     }
 
     fn add_facts(&mut self, name: &str, facts: Option<FileFacts>, mode: impl Fn(&Metadata) -> u32) {
         if let Some((facts, Some(identity))) = facts.filter(|(facts, _)| facts.is_file()) {
-            self.files.push(InputFile { name: name.to_string(), identity, mode: mode(&facts) });
+            self.files.push(InputFile { name: name.to_string(), identity, output_mode: mode(&facts) });
         }
     }
 
-    pub(super) fn name_of(&self, (facts, identity): &FileFacts) -> Option<&str> {
+    /// The name of the input that this file is; `None` where it is none.
+    pub(super) fn name_of_input(&self, (facts, identity): &FileFacts) -> Option<&str> {
         let identity = identity.as_ref().filter(|_| facts.is_file())?;
         self.files.iter().find(|input| input.identity == *identity).map(|input| input.name.as_str())
     }
 
     /// Rights that every input gives its readers.
-    pub(super) fn mode(&self) -> u32 {
-        self.files.iter().fold(MAX_OUTPUT_MODE, |mode, input| mode & input.mode)
+    pub(super) fn common_mode(&self) -> u32 {
+        self.files.iter().fold(MAX_OUTPUT_MODE, |mode, input| mode & input.output_mode)
     }
 }
 
@@ -98,7 +102,7 @@ impl Default for Inputs {
 pub(super) type FileFacts = (Metadata, Option<FileIdentity>);
 
 /// The same of the file behind standard input or output.
-pub(super) fn standard_facts(file: Option<File>) -> Option<FileFacts> {
+pub(super) fn facts_of_standard_stream(file: Option<File>) -> Option<FileFacts> {
     let file = file?;
     Some((file.metadata().ok()?, identity_of(&file)))
 }

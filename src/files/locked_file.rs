@@ -18,7 +18,8 @@ pub(super) fn create_locked(folder: &Path, name: &str, mode: u32) -> io::Result<
     builder.prefix(name).suffix("").rand_bytes(0);
     set_mode(&mut builder, mode);
     for _ in 0..MAX_TRIES {
-        match UnfinishedFile::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
+        match UnfinishedFile::create_with(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
+        {
             Ok((file, unfinished)) => {
                 if lock(&file)? && is_path_of_file(&file, &path) {
                     return Ok((file, unfinished));
@@ -59,6 +60,7 @@ pub fn remove_leftover(path: &Path) -> io::Result<()> {
     if is_path_of_file(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
 }
 
+/// Returns true if the open file is the one that has this name now.
 fn is_path_of_file(file: &File, path: &Path) -> bool {
     let own = identity_of(file);
     own.is_some() && own == path.symlink_metadata().ok().and_then(|facts| identity_at(path, &facts))
@@ -75,18 +77,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let target = OutputTarget::find(Some(&folder.path().join("a")), &Inputs::new()).expect("a place");
         std::fs::write(folder.path().join(".a.tmp"), "left").expect("written");
-        let mut out = target.begin_as(".a.tmp").expect("begun");
+        let mut out = target.begin_locked(".a.tmp").expect("begun");
         out.write_all(b"whole").expect("written");
-        assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
+        assert_eq!(target.begin_locked(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
         let settled = out.complete().expect("on the disk");
         assert!(!folder.path().join("a").exists());
-        assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
+        assert_eq!(target.begin_locked(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
         settled.publish().expect("renamed");
         assert_eq!(std::fs::read(folder.path().join("a")).expect("there"), b"whole");
-        drop(target.begin_as(".a.tmp").expect("begun").complete().expect("on the disk"));
+        drop(target.begin_locked(".a.tmp").expect("begun").complete().expect("on the disk"));
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
         std::fs::create_dir(folder.path().join(".a.tmp")).expect("made");
-        assert_eq!(target.begin_as(".a.tmp").expect_err("a folder").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(target.begin_locked(".a.tmp").expect_err("a folder").kind(), io::ErrorKind::AlreadyExists);
     }
 
     /// Runs that begin, are killed or end at the same time never write one file together.
@@ -103,7 +105,7 @@ mod tests {
                     let mut round = 0;
                     while round < 30 {
                         // Another one is at work.
-                        let Ok(mut out) = target.begin_as(".a.tmp") else {
+                        let Ok(mut out) = target.begin_locked(".a.tmp") else {
                             std::thread::yield_now();
                             continue;
                         };

@@ -15,7 +15,7 @@ const FILES_AT_A_TIME: usize = 8;
 
 /// Does some work for each of some files, and gives what came of it in their order. What is no regular file counts as
 /// large.
-pub fn for_each_file<P: AsRef<Path>, T: Send>(files: &[P], work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub fn map_each_file<P: AsRef<Path>, T: Send>(files: &[P], work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let small: Vec<bool> = files.iter().map(|file| is_small(file.as_ref())).collect();
     let mut done = Vec::with_capacity(files.len());
     while done.len() < files.len() {
@@ -73,7 +73,7 @@ mod tests {
         files.insert(11, file("packed.txt.zst", MAX_SMALL_FILE_BYTES / MIN_PACKING_FACTOR + 1));
         files.push(folder.path().join("absent"));
         let (at_work, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let numbers = for_each_file(&files, |at| {
+        let numbers = map_each_file(&files, |at| {
             let now = at_work.fetch_add(1, Ordering::SeqCst) + 1;
             most.fetch_max(now, Ordering::SeqCst);
             let is_alone = [10, 11, 22].contains(&at);

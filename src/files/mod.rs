@@ -19,12 +19,12 @@ mod system;
 mod target;
 mod unfinished;
 
-pub use at_exit::AtExit;
+pub use at_exit::ExitAction;
 pub(crate) use inputs::hash_file;
 pub use inputs::{Inputs, open, refuse_links};
 #[cfg(feature = "parquet")]
 pub(crate) use locked_file::remove_leftover;
-pub use many_files::for_each_file;
+pub use many_files::map_each_file;
 pub use output::{CompleteOutput, LazyOutput, Output, free_temporary_bytes, nameless_file};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use output::{RawOutput, nameless_file_in};
@@ -37,5 +37,5 @@ pub use target::{OutputTarget, TargetError};
 #[cfg(feature = "cli")]
 pub(crate) use unfinished::end_program;
 #[cfg(feature = "parquet")]
-pub(crate) use unfinished::{create_folders, remove_empty_folders};
+pub(crate) use unfinished::{create_folders, remove_created_empty_folders};
 pub use unfinished::{remove_unfinished, wait_if_signalled, watch_signals};

@@ -79,7 +79,7 @@ impl OutputTarget {
             TargetPlace::StandardOutput => (RawOutput::StandardOutput(io::stdout()), None),
             TargetPlace::Stream(path) => (RawOutput::File(open_stream(path)?), None),
             TargetPlace::File(path) => {
-                let (file, unfinished) = create_beside(path, self.mode)?;
+                let (file, unfinished) = create_unfinished_beside(path, self.mode)?;
                 (RawOutput::File(file), Some((unfinished, path.clone())))
             }
         };
@@ -89,7 +89,7 @@ impl OutputTarget {
     /// Begins to write a file under a name of one's own beside its place, so that nobody else writes it meanwhile. What
     /// a run that was killed has left under that name is taken away. Error: as [`begin`](Self::begin), when the target
     /// is no file, and when another run is at work under that name.
-    pub fn begin_as(&self, name: &str) -> io::Result<Output> {
+    pub fn begin_locked(&self, name: &str) -> io::Result<Output> {
         let TargetPlace::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
         let (file, unfinished) = locked_file::create_locked(folder_of(path), name, self.mode)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, RawOutput::File(file));
@@ -97,7 +97,7 @@ impl OutputTarget {
     }
 
     /// An output that is begun with its first byte. `before` is called before that.
-    pub fn begin_with_first_byte<F: FnMut()>(&self, before: F) -> LazyOutput<'_, F> {
+    pub fn begin_lazily<F: FnMut()>(&self, before: F) -> LazyOutput<'_, F> {
         LazyOutput { target: self, before_begin: before, begun: None }
     }
 }
@@ -166,12 +166,13 @@ impl Seek for Output {
 /// An output that is begun with its first byte: until then the target is left alone.
 pub struct LazyOutput<'t, F> {
     target: &'t OutputTarget,
+    /// Called before the output is begun.
     before_begin: F,
     begun: Option<Output>,
 }
 
 impl<F: FnMut()> LazyOutput<'_, F> {
-    fn begin(&mut self) -> io::Result<&mut Output> {
+    fn begin_once(&mut self) -> io::Result<&mut Output> {
         match &mut self.begun {
             Some(out) => Ok(out),
             begun => {
@@ -183,14 +184,14 @@ impl<F: FnMut()> LazyOutput<'_, F> {
 
     /// Everything is written, if only nothing. Error: those of [`Output::finish`].
     pub fn finish(mut self) -> io::Result<()> {
-        self.begin()?;
+        self.begin_once()?;
         self.begun.map_or(Ok(()), Output::finish)
     }
 }
 
 impl<F: FnMut()> Write for LazyOutput<'_, F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.begin()?.write(bytes)
+        self.begin_once()?.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -199,7 +200,7 @@ impl<F: FnMut()> Write for LazyOutput<'_, F> {
 }
 
 /// A file beside `path`, to become it when it is whole.
-fn create_beside(path: &Path, mode: u32) -> io::Result<(File, UnfinishedFile)> {
+fn create_unfinished_beside(path: &Path, mode: u32) -> io::Result<(File, UnfinishedFile)> {
     let folder = folder_of(path);
     let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_CHARS).collect();
     let prefix = format!(".{name}.");
@@ -208,7 +209,7 @@ fn create_beside(path: &Path, mode: u32) -> io::Result<(File, UnfinishedFile)> {
     builder.prefix(&prefix).suffix(PART_SUFFIX);
     set_mode(&mut builder, mode);
     // The name of the file that is not to be seen is left out of the error.
-    UnfinishedFile::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
+    UnfinishedFile::create_with(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
 }
 
 /// Takes away what runs that were killed have left of the same output.

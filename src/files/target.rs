@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::inputs::{FileFacts, Inputs, standard_facts};
+use super::inputs::{FileFacts, Inputs, facts_of_standard_stream};
 use super::mode::MAX_OUTPUT_MODE;
 use super::system::{file_behind, identity_at, is_device, mode_of};
 
@@ -36,6 +36,7 @@ pub enum TargetError {
     Io(io::Error),
 }
 
+/// How an output is written.
 #[derive(Debug)]
 pub(super) enum TargetPlace {
     StandardOutput,
@@ -75,13 +76,13 @@ impl OutputTarget {
             None => (TargetPlace::StandardOutput, None),
         };
         let facts: Option<FileFacts> = match &place {
-            TargetPlace::StandardOutput => standard_facts(file_behind(io::stdout())),
+            TargetPlace::StandardOutput => facts_of_standard_stream(file_behind(io::stdout())),
             TargetPlace::Stream(path) | TargetPlace::File(path) => facts.map(|facts| {
                 let identity = identity_at(path, &facts);
                 (facts, identity)
             }),
         };
-        if let Some(input) = facts.as_ref().and_then(|facts| inputs.name_of(facts)) {
+        if let Some(input) = facts.as_ref().and_then(|facts| inputs.name_of_input(facts)) {
             return Err(TargetError::Input(input.to_string()));
         }
         let name = match (&place, path) {
@@ -90,7 +91,7 @@ impl OutputTarget {
         };
         // Who could not read what is replaced cannot read what replaces it.
         let before = facts.filter(|(facts, _)| facts.is_file()).map_or(MAX_OUTPUT_MODE, |(facts, _)| mode_of(&facts));
-        Ok(OutputTarget { place, name, mode: inputs.mode() & before })
+        Ok(OutputTarget { place, name, mode: inputs.common_mode() & before })
     }
 
     /// As the user wrote it.
@@ -149,6 +150,7 @@ fn resolve(path: &Path, most_links: usize) -> Result<(TargetPlace, Option<Metada
     Err(if most_links == 0 { TargetError::NotRegularFile } else { TargetError::EndlessLink })
 }
 
+/// The folder that a file is in; `.` for a bare name.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -165,6 +167,7 @@ fn is_own_descriptor_folder(folder: &Path) -> Option<bool> {
     Some(process == std::process::id())
 }
 
+/// Opens what is written to as it is.
 pub(super) fn open_stream(path: &Path) -> io::Result<File> {
     // A file behind a descriptor may have been written to before.
     File::options().append(true).open(path)

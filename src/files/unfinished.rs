@@ -9,16 +9,16 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use super::at_exit::{self, ACTIONS, AtExit, ExitActionKind};
+use super::at_exit::{self, EXIT_ACTIONS, ExitAction, ExitActionKind};
 use super::system;
 #[cfg(feature = "cli")]
 use super::system::signals;
 
 /// Folders that were made for files, each behind the one it is in.
 #[cfg(feature = "parquet")]
-static CREATED_FOLDERS: Mutex<Vec<AtExit>> = Mutex::new(Vec::new());
+static CREATED_FOLDERS: Mutex<Vec<ExitAction>> = Mutex::new(Vec::new());
 
-/// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless
+/// Makes a folder and those it is in. It goes with [`remove_created_empty_folders`], and when a signal ends the program, unless
 /// there is something in it. Error: those of the file system.
 #[cfg(feature = "parquet")]
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
@@ -27,20 +27,20 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     for folder in new.into_iter().rev() {
         let own = folder.to_path_buf();
         let make = || std::fs::create_dir_all(folder);
-        folders.push(AtExit::make(make, move || drop(std::fs::remove_dir(own)))?.1);
+        folders.push(ExitAction::make_with_undo(make, move || drop(std::fs::remove_dir(own)))?.1);
     }
     Ok(())
 }
 
 /// Takes away the folders that were made and in which nothing is.
 #[cfg(feature = "parquet")]
-pub(crate) fn remove_empty_folders() {
+pub(crate) fn remove_created_empty_folders() {
     CREATED_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).rev().for_each(drop);
 }
 
 /// Takes away what is not whole. For whoever ends the process in the middle of something.
 pub fn remove_unfinished() {
-    at_exit::remove_files();
+    at_exit::remove_unfinished_files();
 }
 
 /// Ends the program in the middle of its work, with this exit code: puts all right, and then runs `report`.
@@ -67,11 +67,11 @@ pub fn watch_signals() -> io::Result<()> {
 #[derive(Debug)]
 pub(super) struct UnfinishedFile {
     path: TempPath,
-    removal: AtExit,
+    removal: ExitAction,
 }
 
 impl UnfinishedFile {
-    pub(super) fn make(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(File, Self)> {
+    pub(super) fn create_with(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(File, Self)> {
         watch_signals()?;
         let known = Arc::new(OnceLock::new());
         let own = Arc::clone(&known);
@@ -83,7 +83,7 @@ impl UnfinishedFile {
         };
         // It may be gone by itself; nobody is left to be told.
         let remove = move || own.get().into_iter().for_each(|path| drop(std::fs::remove_file(path)));
-        let ((file, path), removal) = ACTIONS.make(ExitActionKind::RemoveFile, make, remove)?;
+        let ((file, path), removal) = EXIT_ACTIONS.make_with_undo(ExitActionKind::RemoveFile, make, remove)?;
         Ok((file, UnfinishedFile { path, removal }))
     }
 
@@ -112,23 +112,23 @@ mod signals {
     pub(super) fn wait_if_signalled() {}
 }
 
-impl AtExit {
+impl ExitAction {
     /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns. Error: when
     /// signals cannot be waited for.
     pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         watch_signals()?;
-        Ok(ACTIONS.add(action))
+        Ok(EXIT_ACTIONS.add(action))
     }
 
     /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two;
     /// where actions are being run already, nothing is made, and this never returns: not for use in an action. `make`
     /// is to be short, and must neither make nor drop another of these. Error: those of `make`, and when signals cannot
     /// be waited for: nothing has been made then.
-    pub fn make<T>(
+    pub fn make_with_undo<T>(
         make: impl FnOnce() -> io::Result<T>,
         action: impl FnOnce() + Send + 'static,
     ) -> io::Result<(T, Self)> {
         watch_signals()?;
-        ACTIONS.make(ExitActionKind::Other, make, action)
+        EXIT_ACTIONS.make_with_undo(ExitActionKind::Other, make, action)
     }
 }

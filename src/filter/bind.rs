@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::column::FilterColumn;
+use super::expression_tree::{Condition, FilterTest, Predicate, TestSubject, matches_text};
 use super::mask::{NodeCondition, matches_by_type};
 use super::number::{Comparison, Number};
-use super::tree::{Condition, FilterTest, Predicate, TestSubject, matches_text};
 use super::{FilterError, FilterProblem, fields::FieldValues};
 use crate::analysis::histogram::package_of;
 use crate::analysis::root_paths::RootsByNode;
@@ -17,9 +17,9 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
 /// Everything that an expression is bound to.
 pub(super) struct FilterBinder<'d> {
     /// The expression, for errors.
-    pub(super) text: &'d str,
+    pub(super) expression: &'d str,
     /// The name of the dump's format, for errors.
-    pub(super) format: &'d str,
+    pub(super) format_name: &'d str,
     pub(super) graph: &'d HeapGraph,
     /// Bytes that strong roots reach, where shares of them are named.
     pub(super) reachable_bytes: u64,
@@ -27,13 +27,14 @@ pub(super) struct FilterBinder<'d> {
     /// Of arrays and texts, ascending.
     pub(super) lengths: &'d [(NodeId, u64)],
     /// Sets of objects that were made for the question; each takes a bit an object.
-    pub(super) sets: &'d NodeSetBudget<'d>,
+    pub(super) set_budget: &'d NodeSetBudget<'d>,
 }
 
 /// Counts sets of objects, so that a question of thousands of tests does not take more memory than it may.
 #[derive(Debug)]
 pub(super) struct NodeSetBudget<'d> {
     dump: &'d OpenDump,
+    /// Sets that were made so far.
     made_count: Cell<u64>,
 }
 
@@ -42,9 +43,10 @@ impl<'d> NodeSetBudget<'d> {
         NodeSetBudget { dump, made_count: Cell::new(0) }
     }
 
+    /// An empty set, if there is room for one more.
     fn new_node_set(&self, graph: &HeapGraph) -> Result<NodeSet, FilterProblem> {
         self.made_count.set(self.made_count.get() + 1);
-        self.dump.check_rows(self.made_count.get(), graph.node_count() as u64 / 8)?;
+        self.dump.check_rows_memory(self.made_count.get(), graph.node_count() as u64 / 8)?;
         Ok(NodeSet::new(graph.node_count()))
     }
 }
@@ -66,9 +68,9 @@ impl FilterBinder<'_> {
     fn bind_test(&self, test: &FilterTest, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let column = match test.subject {
             TestSubject::Column(column) => column,
-            TestSubject::Field(number) => return self.field(number, &test.predicate, is_not),
+            TestSubject::Field(number) => return self.bind_field(number, &test.predicate, is_not),
         };
-        self.check_column(column, test.at)?;
+        self.check_column(column, test.start_offset)?;
         let span = |op: Comparison, number: &Number| {
             number.matching_range(op.negated_if(is_not), self.reachable_bytes).unsigned()
         };
@@ -86,10 +88,10 @@ impl FilterBinder<'_> {
                 NodeCondition::InDominatorTree(is_not)
             }
             (FilterColumn::Reachable, Predicate::IsTrue) => NodeCondition::Reachable(!is_not),
-            (FilterColumn::Root, Predicate::IsTrue) => NodeCondition::NodeSet(self.roots(|_| true)?, !is_not),
-            (FilterColumn::RootKind, Predicate::IsNull) => NodeCondition::NodeSet(self.roots(|_| true)?, is_not),
+            (FilterColumn::Root, Predicate::IsTrue) => NodeCondition::NodeSet(self.rooted_nodes(|_| true)?, !is_not),
+            (FilterColumn::RootKind, Predicate::IsNull) => NodeCondition::NodeSet(self.rooted_nodes(|_| true)?, is_not),
             (FilterColumn::RootKind, predicate) => {
-                NodeCondition::NodeSet(self.roots(|kind| matches_text(predicate, kind) != is_not)?, true)
+                NodeCondition::NodeSet(self.rooted_nodes(|kind| matches_text(predicate, kind) != is_not)?, true)
             }
             (FilterColumn::Dominator, Predicate::Id(op, id)) => {
                 NodeCondition::DominatorRanges(self.id_runs(test, op.negated_if(is_not), id)?)
@@ -104,22 +106,22 @@ impl FilterBinder<'_> {
                 }))
             }
             (FilterColumn::Type, predicate) => {
-                self.types(predicate, is_not, |type_id| Some(self.graph.type_name(type_id)))
+                self.bind_type_names(predicate, is_not, |type_id| Some(self.graph.type_name(type_id)))
             }
             (FilterColumn::Package, predicate) => {
-                self.types(predicate, is_not, |type_id| package_of(self.graph.type_name(type_id)))
+                self.bind_type_names(predicate, is_not, |type_id| package_of(self.graph.type_name(type_id)))
             }
             (FilterColumn::Module, predicate) => {
-                self.types(predicate, is_not, |type_id| self.graph.types().module(type_id))
+                self.bind_type_names(predicate, is_not, |type_id| self.graph.types().module(type_id))
             }
-            (FilterColumn::Section, predicate) => self.sections(predicate, is_not),
-            (FilterColumn::Generation, predicate) => self.generations(predicate, is_not),
-            (FilterColumn::Class, predicate) => self.classes(predicate, is_not)?,
-            (FilterColumn::Length, predicate) => self.lengths(predicate, is_not)?,
+            (FilterColumn::Section, predicate) => self.bind_sections(predicate, is_not),
+            (FilterColumn::Generation, predicate) => self.bind_generations(predicate, is_not),
+            (FilterColumn::Class, predicate) => self.bind_class_objects(predicate, is_not)?,
+            (FilterColumn::Length, predicate) => self.bind_lengths(predicate, is_not)?,
             // What is never null.
             (_, Predicate::IsNull) if is_not => NodeCondition::Always,
             (_, Predicate::IsNull) => NodeCondition::Never,
-            _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so").into()),
+            _ => return Err(FilterError::new(self.expression, test.value_offset, "this cannot be compared so").into()),
         })
     }
 
@@ -132,11 +134,11 @@ impl FilterBinder<'_> {
             FilterColumn::Class if graph.types().class_objects().is_empty() => "which objects stand for classes",
             _ => return Ok(()),
         };
-        let message = format!("no {} here: this {} dump does not say {missing}", column.name(), self.format);
-        Err(FilterError::new(self.text, at, message))
+        let message = format!("no {} here: this {} dump does not say {missing}", column.name(), self.format_name);
+        Err(FilterError::new(self.expression, at, message))
     }
 
-    fn types<'n>(
+    fn bind_type_names<'n>(
         &self,
         predicate: &Predicate,
         is_not: bool,
@@ -145,22 +147,22 @@ impl FilterBinder<'_> {
         NodeCondition::Types(matches_by_type(self.graph, |type_id| name_matches(predicate, name(type_id), is_not)))
     }
 
-    fn sections(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
+    fn bind_sections(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
         let sections = self.graph.sections().iter().enumerate();
         let wanted = sections.filter(|(_, section)| name_matches(predicate, Some(&section.name), is_not));
         NodeCondition::NodeRanges(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())
     }
 
-    fn generations(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
+    fn bind_generations(&self, predicate: &Predicate, is_not: bool) -> NodeCondition {
         let wanted = self.graph.generations().iter().filter(|run| {
-            let name = run.generation.is_known().then(|| run.generation.name());
+            let name = run.generation.is_in_range().then(|| run.generation.name());
             name_matches(predicate, name.as_deref(), is_not)
         });
         NodeCondition::NodeRanges(wanted.map(|run| run.nodes.clone()).collect())
     }
 
-    fn classes(&self, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
-        let mut set = self.sets.new_node_set(self.graph)?;
+    fn bind_class_objects(&self, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
+        let mut set = self.set_budget.new_node_set(self.graph)?;
         let is_null = matches!(predicate, Predicate::IsNull);
         for &(node, class) in self.graph.types().class_objects() {
             if is_null || name_matches(predicate, Some(self.graph.type_name(class)), is_not) {
@@ -173,10 +175,10 @@ impl FilterBinder<'_> {
 
     /// Objects of root records that hold strongly, by themselves or through the thread whose stack they are of, and whose
     /// kind, as it is shown, fits.
-    fn roots(&self, fits: impl Fn(&str) -> bool) -> Result<NodeSet, FilterProblem> {
-        let holds = |root: &Root| !root.is_weak() && !root.excluded;
+    fn rooted_nodes(&self, fits: impl Fn(&str) -> bool) -> Result<NodeSet, FilterProblem> {
+        let holds = |root: &Root| !root.is_weak() && !root.is_excluded;
         let roots = RootsByNode::new(self.graph);
-        let mut set = self.sets.new_node_set(self.graph)?;
+        let mut set = self.set_budget.new_node_set(self.graph)?;
         for root in self.graph.roots().iter().filter(|root| holds(root)) {
             if !set.contains(root.node)
                 && roots.display_root(root.node, holds).is_some_and(|shown| fits(&shown.kind.name()))
@@ -190,7 +192,7 @@ impl FilterBinder<'_> {
     /// The nodes whose ids compare so, in ascending runs: ids ascend with the nodes of a section.
     fn id_runs(&self, test: &FilterTest, op: Comparison, typed: &str) -> Result<Vec<Range<usize>>, FilterError> {
         let graph = self.graph;
-        let wrong = || FilterError::new(self.text, test.value_at, "no object id, as the dump writes them");
+        let wrong = || FilterError::new(self.expression, test.value_offset, "no object id, as the dump writes them");
         let (section, id) = match typed.split_once('#') {
             Some((number, id)) => {
                 let number: usize = number.parse().map_err(|_| wrong())?;
@@ -235,11 +237,11 @@ impl FilterBinder<'_> {
         Ok(runs)
     }
 
-    fn lengths(&self, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
-        let mut set = self.sets.new_node_set(self.graph)?;
+    fn bind_lengths(&self, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
+        let mut set = self.set_budget.new_node_set(self.graph)?;
         let is_null = matches!(predicate, Predicate::IsNull);
         let fits = |length: u64| match predicate {
-            Predicate::Number(op, number) => number.matching_range(*op, 0).has(length.into()) != is_not,
+            Predicate::Number(op, number) => number.matching_range(*op, 0).contains(length.into()) != is_not,
             _ => is_null,
         };
         for (node, _) in self.lengths.iter().filter(|(_, length)| fits(*length)) {
@@ -248,12 +250,12 @@ impl FilterBinder<'_> {
         Ok(NodeCondition::NodeSet(set, !is_null || is_not))
     }
 
-    fn field(&self, number: usize, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
+    fn bind_field(&self, number: usize, predicate: &Predicate, is_not: bool) -> Result<NodeCondition, FilterProblem> {
         let values = &self.fields[number];
-        let mut set = self.sets.new_node_set(self.graph)?;
+        let mut set = self.set_budget.new_node_set(self.graph)?;
         let is_null = matches!(predicate, Predicate::IsNull);
         for (node, value) in values.iter() {
-            if is_null || value.answers(predicate).is_some_and(|answer| answer != is_not) {
+            if is_null || value.satisfies(predicate).is_some_and(|answer| answer != is_not) {
                 set.insert(node);
             }
         }

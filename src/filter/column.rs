@@ -1,5 +1,6 @@
 //! The columns of objects that expressions name.
 
+/// What the values of a column are, and so what they can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Text,
@@ -10,6 +11,7 @@ pub(super) enum ValueKind {
     Id,
 }
 
+/// A column, that is what an expression can ask of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterColumn {
     Type,
@@ -17,24 +19,30 @@ pub(crate) enum FilterColumn {
     Module,
     Section,
     Generation,
+    /// The class that a class object stands for.
     Class,
     Shallow,
     References,
     Id,
     Reachable,
+    /// A root record that holds strongly names it.
     Root,
     RootKind,
     Retained,
+    /// Objects that it dominates, itself among them.
     Dominated,
+    /// Levels below the roots of the dominator tree.
     Depth,
     Dominator,
     DominatorType,
     Referrers,
+    /// Elements of an array, or UTF-16 units of a text.
     Length,
 }
 
 impl FilterColumn {
-    const ALL: [(&'static str, FilterColumn, ValueKind); 19] = [
+    /// All columns, each with the word for it and what its values are.
+    const NAMES_AND_KINDS: [(&'static str, FilterColumn, ValueKind); 19] = [
         ("type", FilterColumn::Type, ValueKind::Text),
         ("package", FilterColumn::Package, ValueKind::Text),
         ("module", FilterColumn::Module, ValueKind::Text),
@@ -57,18 +65,18 @@ impl FilterColumn {
     ];
 
     pub(crate) fn names() -> [&'static str; 19] {
-        Self::ALL.map(|(name, ..)| name)
+        Self::NAMES_AND_KINDS.map(|(name, ..)| name)
     }
 
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, ..)| *known == name).map(|(_, column, _)| *column)
+        Self::NAMES_AND_KINDS.iter().find(|(known, ..)| *known == name).map(|(_, column, _)| *column)
     }
 
     pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, column, _)| *column == self).map_or("", |(name, ..)| name)
+        Self::NAMES_AND_KINDS.iter().find(|(_, column, _)| *column == self).map_or("", |(name, ..)| name)
     }
 
-    pub(super) fn kind(self) -> ValueKind {
-        Self::ALL.iter().find(|(_, column, _)| *column == self).map_or(ValueKind::Text, |(.., kind)| *kind)
+    pub(super) fn value_kind(self) -> ValueKind {
+        Self::NAMES_AND_KINDS.iter().find(|(_, column, _)| *column == self).map_or(ValueKind::Text, |(.., kind)| *kind)
     }
 }

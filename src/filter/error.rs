@@ -16,14 +16,14 @@ pub struct FilterError {
     /// The mistake, in a line.
     pub(super) message: String,
     /// The whole expression.
-    text: String,
+    expression: String,
     /// The byte of it where that was noticed; its length for the end.
-    pub(super) at: usize,
+    pub(super) error_offset: usize,
 }
 
 impl FilterError {
     pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
-        FilterError { message: message.into(), text: text.to_string(), at: at.min(text.len()) }
+        FilterError { message: message.into(), expression: text.to_string(), error_offset: at.min(text.len()) }
     }
 }
 
@@ -31,7 +31,7 @@ impl FilterError {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |c: char| if c.is_control() { ' ' } else { c };
-        let (before, behind) = self.text.split_at_checked(self.at).unwrap_or((&self.text, ""));
+        let (before, behind) = self.expression.split_at_checked(self.error_offset).unwrap_or((&self.expression, ""));
         let skipped = before.chars().count().saturating_sub(CHARACTERS_BEFORE_ERROR);
         let start: String = before.chars().skip(skipped).map(shown).collect();
         let end: String = behind.chars().take(CHARACTERS_BEHIND_ERROR).map(shown).collect();

@@ -1,13 +1,13 @@
 //! Values of fields that expressions name by dotted paths, read from the dump in one pass.
 
 use super::FilterProblem;
-use super::tree::{Predicate, matches_text};
+use super::expression_tree::{Predicate, matches_text};
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
 use crate::input::{ShownValue, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
-const MAX_UNITS: usize = 1024;
+const MAX_TEXT_UNITS: usize = 1024;
 /// Objects whose texts are read together.
 const VALUES_READ_TOGETHER: usize = 64 * 1024;
 
@@ -31,11 +31,11 @@ impl FieldPathValue {
     }
 
     /// Answer of the value to a question; `None` where they do not compare.
-    pub(super) fn answers(&self, predicate: &Predicate) -> Option<bool> {
+    pub(super) fn satisfies(&self, predicate: &Predicate) -> Option<bool> {
         match (self, predicate) {
             (FieldPathValue::Value(ShownValue::Primitive(value)), predicate) => match (value, predicate) {
                 (Value::Integer(number), Predicate::Number(op, other)) => {
-                    Some(other.matching_range(*op, 0).has((*number).into()))
+                    Some(other.matching_range(*op, 0).contains((*number).into()))
                 }
                 // Of two decimal numbers that are the same in 32 bits neither is the larger: 0.1 is what was stored as 0.1.
                 (Value::Float(number), Predicate::Number(op, other)) => {
@@ -71,7 +71,7 @@ impl FieldValues {
     }
 
     /// The value of an object; `None` for null.
-    pub(crate) fn of(&self, node: NodeId) -> Option<&FieldPathValue> {
+    pub(crate) fn value_of(&self, node: NodeId) -> Option<&FieldPathValue> {
         let at = self.nodes.binary_search_by_key(&node, |&(known, _)| known).ok()?;
         self.values.get(self.nodes[at].1 as usize)
     }
@@ -80,7 +80,7 @@ impl FieldValues {
 /// Values of each path. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
 /// object with a field of a name that occurs, and the texts. Error: when the dump has no values, or cannot be read
 /// again.
-pub(crate) fn read_fields(
+pub(crate) fn read_field_values(
     dump: &OpenDump,
     graph: &HeapGraph,
     paths: &[Vec<String>],
@@ -93,7 +93,7 @@ pub(crate) fn read_fields(
     let mut names: Vec<&str> = paths.iter().flatten().map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    check_memory(dump, graph, &names)?;
+    check_field_memory(dump, graph, &names)?;
     let columns = details.values_of_fields(graph, &names).map_err(unreadable)?;
     names
         .iter()
@@ -129,7 +129,7 @@ pub(crate) fn read_fields(
         for asked in asked.chunks(VALUES_READ_TOGETHER) {
             let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
             targets.dedup();
-            let said = details.shown_values(graph, &targets, MAX_UNITS).map_err(unreadable)?;
+            let said = details.shown_values(graph, &targets, MAX_TEXT_UNITS).map_err(unreadable)?;
             let first = values.len();
             values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
                 Some(ShownValue::Text(text) | ShownValue::Name(text)) => FieldPathValue::Value(ShownValue::Text(text)),
@@ -157,7 +157,7 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
     let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
     let types: Vec<bool> = graph.types().ids().map(|type_id| has_length(graph.type_name(type_id))).collect();
     let count = graph.node_types(0..graph.node_count()).filter(|type_id| types[type_id.index()]).count();
-    dump.check_rows(count as u64, 64)?;
+    dump.check_rows_memory(count as u64, 64)?;
     let wanted = WantedContents { with_lengths: true, ..WantedContents::default() };
     let contents = details.contents(graph, &wanted).map_err(|error| NoValues::Unreadable(error.to_string()))?;
     Ok(contents.lengths)
@@ -167,14 +167,14 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
 const BYTES_PER_FIELD: u64 = 72;
 
 /// Fails when the fields do not fit: of the objects whose types declare them, or of all where types declare none.
-fn check_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<(), MemoryError> {
+fn check_field_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<(), MemoryError> {
     let types = graph.types();
     let is_wanted = |field: &&Field| !field.is_static && names.binary_search(&types.text(field.name)).is_ok();
     let declare_any = types.ids().any(|type_id| !types.fields(type_id).is_empty());
-    let by_type: Vec<u64> = types.by_superclass(|type_id, above: Option<&u64>| match declare_any {
+    let by_type: Vec<u64> = types.map_by_superclass(|type_id, above: Option<&u64>| match declare_any {
         true => above.copied().unwrap_or(0) + types.fields(type_id).iter().filter(is_wanted).count() as u64,
         false => 1,
     });
     let of_objects = graph.node_types(0..graph.node_count()).map(|type_id| by_type[type_id.index()]);
-    dump.check_rows(of_objects.sum(), BYTES_PER_FIELD)
+    dump.check_rows_memory(of_objects.sum(), BYTES_PER_FIELD)
 }

@@ -20,7 +20,9 @@ const CHUNKS_TOGETHER: usize = 16;
 /// A condition that is bound to a dump.
 #[derive(Debug)]
 pub(super) enum NodeCondition {
+    /// No node.
     Never,
+    /// Every node.
     Always,
     /// By type: 1 where its objects match.
     Types(Vec<u8>),
@@ -38,6 +40,7 @@ pub(super) enum NodeCondition {
     References(UnsignedRange),
     Referrers(UnsignedRange),
     Retained(UnsignedRange),
+    /// Objects in the subtree of the dominator tree, itself among them.
     Dominated(UnsignedRange),
     /// Levels below the roots, by number in the dominator tree.
     Depth(UnsignedRange),
@@ -54,17 +57,18 @@ pub(super) enum NodeCondition {
 pub(super) struct DumpColumns<'d> {
     pub(super) graph: &'d HeapGraph,
     pub(super) reachable: Option<&'d NodeSet>,
-    pub(super) tree: Option<(&'d Dominators, &'d RetainedSizes)>,
+    /// Of objects that strong roots reach.
+    pub(super) dominators_and_retained: Option<(&'d Dominators, &'d RetainedSizes)>,
     /// Levels below the roots, by number in the dominator tree.
     pub(super) depths: Vec<u32>,
 }
 
 impl NodeCondition {
     /// Levels of masks inside one another.
-    fn depth(&self) -> usize {
+    fn nesting_depth(&self) -> usize {
         match self {
             NodeCondition::All(parts) | NodeCondition::Any(parts) => {
-                1 + parts.iter().map(NodeCondition::depth).max().unwrap_or(0)
+                1 + parts.iter().map(NodeCondition::nesting_depth).max().unwrap_or(0)
             }
             _ => 0,
         }
@@ -75,7 +79,7 @@ impl NodeCondition {
 pub(super) fn select_nodes(mask: &NodeCondition, columns: &DumpColumns<'_>, nodes: Range<usize>) -> NodeSet {
     let node_count = columns.graph.node_count();
     let mut words = vec![0u64; node_count.div_ceil(64)];
-    let depth = mask.depth();
+    let depth = mask.nesting_depth();
     let pieces = words.par_chunks_mut(CHUNKS_TOGETHER * CHUNK_NODES / 64).enumerate();
     pieces.for_each(|(piece, words)| {
         let mut bytes = vec![0u8; CHUNK_NODES];
@@ -125,15 +129,15 @@ impl DumpColumns<'_> {
             NodeCondition::Shallow(span) => {
                 out.iter_mut()
                     .zip(graph.shallow_bytes_of(range.clone()))
-                    .for_each(|(out, bytes)| *out = span.mask(bytes));
+                    .for_each(|(out, bytes)| *out = span.mask_byte(bytes));
             }
             NodeCondition::References(span) => {
                 let count = |node| graph.stored_reference_count(node) as u64;
-                out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask(count(node)));
+                out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask_byte(count(node)));
             }
             NodeCondition::Referrers(span) => {
                 let count = |node| graph.referrers(node).len() as u64;
-                out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask(count(node)));
+                out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = span.mask_byte(count(node)));
             }
             NodeCondition::NodeRanges(runs) => {
                 out.fill(0);
@@ -151,17 +155,16 @@ impl DumpColumns<'_> {
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = u8::from(has(node) == *is_in));
             }
             NodeCondition::Retained(span) => {
-                self.fill_by_tree(range, out, |_, retained, number| span.mask(retained.bytes_at(number)))
+                self.fill_by_dominator_tree(range, out, |_, retained, number| span.mask_byte(retained.bytes_at(number)))
             }
-            NodeCondition::Dominated(span) => {
-                self.fill_by_tree(range, out, |_, retained, number| span.mask(retained.objects_at(number).into()))
-            }
-            NodeCondition::Depth(span) => {
-                self.fill_by_tree(range, out, |_, _, number| span.mask(self.depths[number.index()].into()))
-            }
-            NodeCondition::InDominatorTree(true) => self.fill_by_tree(range, out, |_, _, _| 1),
-            NodeCondition::HasDominator(true) => self.fill_by_tree(range, out, |dominators, _, number| {
-                u8::from(dominators.immediate_of(number) != DominatorNode::ROOT)
+            NodeCondition::Dominated(span) => self.fill_by_dominator_tree(range, out, |_, retained, number| {
+                span.mask_byte(retained.objects_at(number).into())
+            }),
+            NodeCondition::Depth(span) => self
+                .fill_by_dominator_tree(range, out, |_, _, number| span.mask_byte(self.depths[number.index()].into())),
+            NodeCondition::InDominatorTree(true) => self.fill_by_dominator_tree(range, out, |_, _, _| 1),
+            NodeCondition::HasDominator(true) => self.fill_by_dominator_tree(range, out, |dominators, _, number| {
+                u8::from(dominators.immediate_dominator_of(number) != DominatorNode::ROOT)
             }),
             NodeCondition::InDominatorTree(false) | NodeCondition::HasDominator(false) => {
                 let known = if matches!(mask, NodeCondition::InDominatorTree(_)) {
@@ -172,22 +175,22 @@ impl DumpColumns<'_> {
                 self.fill_matches(&known, start, out, scratch);
                 out.iter_mut().for_each(|out| *out ^= 1);
             }
-            NodeCondition::DominatorTypes(table) => {
-                self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
+            NodeCondition::DominatorTypes(table) => self.fill_by_dominator_tree(range, out, |dominators, _, number| {
+                match dominators.immediate_dominator_of(number) {
                     DominatorNode::ROOT => 0,
                     dominator => table[graph.type_of(dominators.node_at(dominator)).index()],
-                })
-            }
-            NodeCondition::DominatorRanges(runs) => {
-                self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
+                }
+            }),
+            NodeCondition::DominatorRanges(runs) => self.fill_by_dominator_tree(range, out, |dominators, _, number| {
+                match dominators.immediate_dominator_of(number) {
                     DominatorNode::ROOT => 0,
                     dominator => {
                         let node = dominators.node_at(dominator).index();
                         let run = runs.partition_point(|run| run.end <= node);
                         u8::from(runs.get(run).is_some_and(|run| run.start <= node))
                     }
-                })
-            }
+                }
+            }),
             NodeCondition::All(parts) => self.fill_joined(parts, start, out, scratch, 0, |out, other| *out &= other),
             NodeCondition::Any(parts) => self.fill_joined(parts, start, out, scratch, 1, |out, other| *out |= other),
         }
@@ -217,13 +220,13 @@ impl DumpColumns<'_> {
     }
 
     /// 0 for nodes that are not in the dominator tree.
-    fn fill_by_tree(
+    fn fill_by_dominator_tree(
         &self,
         range: Range<usize>,
         out: &mut [u8],
         test: impl Fn(&Dominators, &RetainedSizes, DominatorNode) -> u8,
     ) {
-        let Some((dominators, retained)) = self.tree else { return out.fill(0) };
+        let Some((dominators, retained)) = self.dominators_and_retained else { return out.fill(0) };
         let numbers = dominators.numbers_of(range);
         out.iter_mut().zip(numbers).for_each(|(out, number)| {
             *out = number.map_or(0, |number| test(dominators, retained, number));

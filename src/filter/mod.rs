@@ -9,24 +9,24 @@
 mod bind;
 mod column;
 mod error;
+mod expression_tree;
+mod field_selection;
 mod fields;
 mod mask;
 mod number;
 mod parse;
-mod scan;
-mod selection;
-mod tree;
+mod word_scanner;
 
 use std::ops::Range;
 
 use bind::{FilterBinder, NodeSetBudget};
 use column::FilterColumn;
+use expression_tree::{Condition, Predicate, TestSubject};
 use mask::DumpColumns;
-use tree::{Condition, Predicate, TestSubject};
 
 pub use error::{FilterError, FilterProblem};
+pub use field_selection::FieldSelection;
 pub(crate) use fields::{FieldPathValue, FieldValues};
-pub use selection::FieldSelection;
 
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeSet};
@@ -34,9 +34,10 @@ use crate::graph::{HeapGraph, NodeSet};
 /// One expression, or several that must all hold.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    parts: Vec<(String, Condition)>,
+    /// Each as it was written, and parsed.
+    expressions: Vec<(String, Condition)>,
     /// Paths that are named in any of them.
-    fields: Vec<Vec<String>>,
+    field_paths: Vec<Vec<String>>,
 }
 
 impl Filter {
@@ -49,17 +50,17 @@ impl Filter {
         for text in texts.iter().map(AsRef::as_ref) {
             parts.push((text.to_string(), parse::parse(text, &mut fields)?));
         }
-        Ok((!parts.is_empty()).then_some(Filter { parts, fields }))
+        Ok((!parts.is_empty()).then_some(Filter { expressions: parts, field_paths: fields }))
     }
 
     /// The expressions as they were written.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().map(|(text, _)| text.as_str())
+        self.expressions.iter().map(|(text, _)| text.as_str())
     }
 
     /// All of them as one expression.
-    pub fn text(&self) -> String {
-        match &self.parts[..] {
+    pub fn joined_text(&self) -> String {
+        match &self.expressions[..] {
             [(only, _)] => only.clone(),
             parts => parts.iter().map(|(text, _)| format!("({text})")).collect::<Vec<_>>().join(" and "),
         }
@@ -74,33 +75,41 @@ impl Filter {
     pub fn select(&self, dump: &OpenDump, nodes: Range<usize>) -> Result<NodeSet, FilterProblem> {
         let Some(graph) = dump.graph() else { return Ok(NodeSet::new(0)) };
         let needs = ColumnNeeds::of(self);
-        let reachable = (needs.reachable || needs.shares).then(|| dump.reachable());
-        let reachable_bytes = match reachable.filter(|_| needs.shares) {
+        let reachable = (needs.reachable || needs.reachable_bytes).then(|| dump.reachable());
+        let reachable_bytes = match reachable.filter(|_| needs.reachable_bytes) {
             Some(reachable) => reachable_bytes(graph, reachable),
             None => 0,
         };
-        let fields = fields::read_fields(dump, graph, &self.fields)?;
+        let fields = fields::read_field_values(dump, graph, &self.field_paths)?;
         let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { Vec::new() };
         let sets = NodeSetBudget::of(dump);
         let bind = |(text, condition): &(String, Condition)| {
             let format = &dump.info().format;
-            FilterBinder { text, format, graph, reachable_bytes, fields: &fields, lengths: &lengths, sets: &sets }
-                .bind(condition, false)
+            FilterBinder {
+                expression: text,
+                format_name: format,
+                graph,
+                reachable_bytes,
+                fields: &fields,
+                lengths: &lengths,
+                set_budget: &sets,
+            }
+            .bind(condition, false)
         };
-        let mut bound = self.parts.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
+        let mut bound = self.expressions.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
         if needs.referrers {
             dump.check_referrers_memory()?;
         }
-        let tree = needs.tree.then(|| dump.dominators()).transpose()?;
+        let tree = needs.dominator_tree.then(|| dump.dominators()).transpose()?;
         if needs.depths {
-            dump.check_rows(graph.node_count() as u64, 4)?;
+            dump.check_rows_memory(graph.node_count() as u64, 4)?;
         }
         let depths = match tree.filter(|_| needs.depths) {
             Some((dominators, _)) => dominators.depths(),
             None => Vec::new(),
         };
         let mask = if bound.len() == 1 { bound.remove(0) } else { mask::NodeCondition::All(bound) };
-        Ok(mask::select_nodes(&mask, &DumpColumns { graph, reachable, tree, depths }, nodes))
+        Ok(mask::select_nodes(&mask, &DumpColumns { graph, reachable, dominators_and_retained: tree, depths }, nodes))
     }
 }
 
@@ -108,8 +117,9 @@ impl Filter {
 #[derive(Debug, Default)]
 struct ColumnNeeds {
     reachable: bool,
-    shares: bool,
-    tree: bool,
+    /// For shares of them.
+    reachable_bytes: bool,
+    dominator_tree: bool,
     depths: bool,
     referrers: bool,
     lengths: bool,
@@ -118,20 +128,20 @@ struct ColumnNeeds {
 impl ColumnNeeds {
     fn of(filter: &Filter) -> Self {
         let mut needs = ColumnNeeds::default();
-        for (_, condition) in &filter.parts {
-            condition.for_each(&mut |test| {
-                needs.shares |= matches!(&test.predicate, Predicate::Number(_, number) if number.is_share);
+        for (_, condition) in &filter.expressions {
+            condition.for_each_test(&mut |test| {
+                needs.reachable_bytes |= matches!(&test.predicate, Predicate::Number(_, number) if number.is_share);
                 match test.subject {
                     TestSubject::Column(FilterColumn::Reachable) => needs.reachable = true,
                     TestSubject::Column(FilterColumn::Referrers) => needs.referrers = true,
                     TestSubject::Column(FilterColumn::Length) => needs.lengths = true,
                     TestSubject::Column(column @ (FilterColumn::Depth | FilterColumn::Retained)) => {
-                        needs.tree = true;
+                        needs.dominator_tree = true;
                         needs.depths |= column == FilterColumn::Depth;
                     }
                     TestSubject::Column(
                         FilterColumn::Dominated | FilterColumn::Dominator | FilterColumn::DominatorType,
-                    ) => needs.tree = true,
+                    ) => needs.dominator_tree = true,
                     _ => {}
                 }
             });

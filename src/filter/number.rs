@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-const MAX_DIGITS: usize = 24;
+const MAX_NUMBER_DIGITS: usize = 24;
 /// Of a share.
-const MAX_DIGITS_OF_SHARE: usize = 12;
+const MAX_SHARE_DIGITS: usize = 12;
 
 /// Units and what they stand for; those that come first are named in errors.
 const UNITS: [(&str, u64); 12] = [
@@ -22,13 +22,14 @@ const UNITS: [(&str, u64); 12] = [
     ("G", 1 << 30),
 ];
 
+/// A number as it is typed, with its unit or percent sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Number {
     is_negative: bool,
     /// Without its sign and dot, times its unit: below 2^120, of a share below 2^40.
-    digits: u128,
+    mantissa: u128,
     /// Digits behind the dot.
-    decimals: u32,
+    decimal_places: u32,
     /// It is so many percent of something.
     pub(super) is_share: bool,
 }
@@ -62,7 +63,7 @@ impl Number {
                 None => return Err(NumberError::UnknownUnit(unit.to_string())),
             },
         };
-        let most = if is_share { MAX_DIGITS_OF_SHARE } else { MAX_DIGITS };
+        let most = if is_share { MAX_SHARE_DIGITS } else { MAX_NUMBER_DIGITS };
         let digits = format!("{}{decimals}", whole.trim_start_matches('0'));
         if digits.len() > most {
             return Err(NumberError::TooLong);
@@ -70,8 +71,8 @@ impl Number {
         let value: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| NumberError::Malformed)? };
         Ok(Number {
             is_negative: is_negative && value > 0,
-            digits: value * u128::from(factor),
-            decimals: decimals.len() as u32,
+            mantissa: value * u128::from(factor),
+            decimal_places: decimals.len() as u32,
             is_share,
         })
     }
@@ -81,14 +82,14 @@ impl Number {
     }
 
     /// The units that errors name.
-    pub(super) fn units() -> String {
+    pub(super) fn listed_units() -> String {
         UNITS[..7].iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ")
     }
 
     /// The greatest whole number below or at it, and the least above or at it; of a share, of this whole.
     fn whole_number_bounds(self, whole: u64) -> (i128, i128) {
-        let mut divisor = 10u128.pow(self.decimals);
-        let mut digits = self.digits;
+        let mut divisor = 10u128.pow(self.decimal_places);
+        let mut digits = self.mantissa;
         if self.is_share {
             digits *= u128::from(whole);
             divisor *= 100;
@@ -107,12 +108,12 @@ impl Number {
             Comparison::Gt => (floor + 1, i128::MAX),
             Comparison::Ge => (ceil, i128::MAX),
         };
-        NumberRange { lo, hi, is_outside: op == Comparison::Ne }
+        NumberRange { lowest: lo, highest: hi, is_outside: op == Comparison::Ne }
     }
 
     /// As a floating-point number, for comparison with such.
     pub(super) fn to_float(self) -> f64 {
-        let size = self.digits as f64 / 10f64.powi(self.decimals as i32);
+        let size = self.mantissa as f64 / 10f64.powi(self.decimal_places as i32);
         if self.is_negative { -size } else { size }
     }
 }
@@ -120,23 +121,23 @@ impl Number {
 /// Whole numbers from `lo` to `hi`, both included and none when they are the wrong way round; or all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NumberRange {
-    lo: i128,
-    hi: i128,
+    lowest: i128,
+    highest: i128,
     is_outside: bool,
 }
 
 impl NumberRange {
-    pub(super) fn has(self, number: i128) -> bool {
-        (self.lo <= number && number <= self.hi) != self.is_outside
+    pub(super) fn contains(self, number: i128) -> bool {
+        (self.lowest <= number && number <= self.highest) != self.is_outside
     }
 
     /// The same for numbers that are never negative: fast, for columns.
     pub(super) fn unsigned(self) -> UnsignedRange {
-        let (lo, hi) = (self.lo.max(0), self.hi.min(u64::MAX.into()));
+        let (lo, hi) = (self.lowest.max(0), self.highest.min(u64::MAX.into()));
         match lo <= hi {
-            true => UnsignedRange { lo: lo as u64, width: (hi - lo) as u64, is_outside: self.is_outside },
+            true => UnsignedRange { lowest: lo as u64, width: (hi - lo) as u64, is_outside: self.is_outside },
             // None of them: a span without numbers is the outside of all.
-            false => UnsignedRange { lo: 0, width: u64::MAX, is_outside: !self.is_outside },
+            false => UnsignedRange { lowest: 0, width: u64::MAX, is_outside: !self.is_outside },
         }
     }
 }
@@ -144,7 +145,8 @@ impl NumberRange {
 /// As [`NumberRange`], of numbers that are never negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UnsignedRange {
-    lo: u64,
+    lowest: u64,
+    /// The highest less the lowest.
     width: u64,
     is_outside: bool,
 }
@@ -152,11 +154,12 @@ pub(super) struct UnsignedRange {
 impl UnsignedRange {
     /// 1 for its numbers, 0 for others.
     #[inline(always)]
-    pub(super) fn mask(self, number: u64) -> u8 {
-        u8::from((number.wrapping_sub(self.lo) <= self.width) != self.is_outside)
+    pub(super) fn mask_byte(self, number: u64) -> u8 {
+        u8::from((number.wrapping_sub(self.lowest) <= self.width) != self.is_outside)
     }
 }
 
+/// How two things are compared: `=`, `!=`, `<`, `<=`, `>`, `>=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
     Eq,
@@ -231,11 +234,11 @@ mod tests {
                 let span = number(&text, "").matching_range(op, 0);
                 for value in 0..8u64 {
                     let order = (i128::from(value) * 10).cmp(&tenths);
-                    assert_eq!(span.has(value.into()), op.holds(order), "{value} {op:?} {text}");
-                    assert_eq!(span.unsigned().mask(value) == 1, op.holds(order), "{value} {op:?} {text}");
+                    assert_eq!(span.contains(value.into()), op.holds(order), "{value} {op:?} {text}");
+                    assert_eq!(span.unsigned().mask_byte(value) == 1, op.holds(order), "{value} {op:?} {text}");
                 }
-                let (least, most) = (span.unsigned().mask(0) == 1, span.unsigned().mask(u64::MAX) == 1);
-                assert_eq!((least, most), (span.has(0), span.has(u64::MAX.into())));
+                let (least, most) = (span.unsigned().mask_byte(0) == 1, span.unsigned().mask_byte(u64::MAX) == 1);
+                assert_eq!((least, most), (span.contains(0), span.contains(u64::MAX.into())));
             }
         }
     }

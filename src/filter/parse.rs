@@ -2,19 +2,19 @@
 
 use super::column::{FilterColumn, ValueKind};
 use super::error::FilterError;
+use super::expression_tree::{Condition, FilterTest, Predicate, TestSubject};
 use super::number::{Comparison, Number, NumberError};
-use super::scan::{KEYWORDS, MAX_PATHS, WordScanner};
-use super::tree::{Condition, FilterTest, Predicate, TestSubject};
+use super::word_scanner::{KEYWORDS, MAX_FIELD_PATHS, WordScanner};
 use crate::analysis::type_patterns::TypePattern;
 use crate::analysis::type_patterns::nearest_word;
 
 /// Parentheses and `not`s around one another, at most: each takes a part of the stack.
 const MAX_NESTED_CONDITIONS: usize = 200;
 /// Bytes of an expression, at most.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_EXPRESSION_BYTES: usize = 64 << 10;
 
 /// The comparisons, longer signs before those they begin with.
-const OPS: [(&str, Comparison); 8] = [
+const COMPARISON_SIGNS: [(&str, Comparison); 8] = [
     ("!=", Comparison::Ne),
     ("<>", Comparison::Ne),
     ("<=", Comparison::Le),
@@ -27,12 +27,14 @@ const OPS: [(&str, Comparison); 8] = [
 
 /// Reads an expression; paths of fields are added to `fields`.
 pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Condition, FilterError> {
-    let mut parser = FilterParser { scanner: WordScanner::new(text), fields, nested: 0 };
-    if text.len() > MAX_BYTES {
-        return Err(parser.scanner.error(MAX_BYTES, format!("an expression has at most {MAX_BYTES} bytes")));
+    let mut parser = FilterParser { scanner: WordScanner::new(text), fields, nested_count: 0 };
+    if text.len() > MAX_EXPRESSION_BYTES {
+        return Err(parser
+            .scanner
+            .error(MAX_EXPRESSION_BYTES, format!("an expression has at most {MAX_EXPRESSION_BYTES} bytes")));
     }
-    let condition = parser.any_of()?;
-    let at = parser.scanner.next_word_start();
+    let condition = parser.parse_any_of()?;
+    let at = parser.scanner.skip_to_next_word();
     match parser.scanner.is_at_end() {
         true => Ok(condition),
         false if parser.scanner.take_sign(")") => Err(parser.scanner.error(at, "no ( is open here")),
@@ -42,44 +44,46 @@ pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Conditi
 
 struct FilterParser<'t, 'f> {
     scanner: WordScanner<'t>,
+    /// Paths of fields that were named so far.
     fields: &'f mut Vec<Vec<String>>,
-    nested: usize,
+    /// Parentheses and `not`s that are open.
+    nested_count: usize,
 }
 
 impl FilterParser<'_, '_> {
-    fn any_of(&mut self) -> Result<Condition, FilterError> {
-        let mut parts = vec![self.all_of()?];
+    fn parse_any_of(&mut self) -> Result<Condition, FilterError> {
+        let mut parts = vec![self.parse_all_of()?];
         while self.scanner.take_keyword("or") || self.scanner.take_sign("||") {
-            parts.push(self.all_of()?);
+            parts.push(self.parse_all_of()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::Any(parts) })
     }
 
-    fn all_of(&mut self) -> Result<Condition, FilterError> {
-        let mut parts = vec![self.condition()?];
+    fn parse_all_of(&mut self) -> Result<Condition, FilterError> {
+        let mut parts = vec![self.parse_condition()?];
         while self.scanner.take_keyword("and") || self.scanner.take_sign("&&") {
-            parts.push(self.condition()?);
+            parts.push(self.parse_condition()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::All(parts) })
     }
 
-    fn condition(&mut self) -> Result<Condition, FilterError> {
-        let at = self.scanner.next_word_start();
+    fn parse_condition(&mut self) -> Result<Condition, FilterError> {
+        let at = self.scanner.skip_to_next_word();
         let is_not = self.scanner.take_keyword("not") || self.scanner.take_sign("!");
         if !is_not && !self.scanner.take_sign("(") {
-            return self.test();
+            return self.parse_test();
         }
-        self.nested += 1;
-        if self.nested > MAX_NESTED_CONDITIONS {
+        self.nested_count += 1;
+        if self.nested_count > MAX_NESTED_CONDITIONS {
             let message = format!("parentheses and `not`s are nested more than {MAX_NESTED_CONDITIONS} deep");
             return Err(self.scanner.error(at, message));
         }
         let condition = if is_not {
-            Condition::Not(Box::new(self.condition()?))
+            Condition::Not(Box::new(self.parse_condition()?))
         } else {
-            let inner = self.any_of()?;
+            let inner = self.parse_any_of()?;
             if !self.scanner.take_sign(")") {
-                let here = self.scanner.next_word_start();
+                let here = self.scanner.skip_to_next_word();
                 return Err(match self.scanner.is_at_end() {
                     true => self.scanner.error(at, "this ( is not closed"),
                     false => self.scanner.error(here, "`and`, `or` or ) is expected here"),
@@ -87,31 +91,37 @@ impl FilterParser<'_, '_> {
             }
             inner
         };
-        self.nested -= 1;
+        self.nested_count -= 1;
         Ok(condition)
     }
 
-    fn test(&mut self) -> Result<Condition, FilterError> {
-        let at = self.scanner.next_word_start();
-        let (subject, kind) = self.subject(at)?;
-        let test =
-            |value_at, predicate| Condition::Test(FilterTest { subject: subject.clone(), at, value_at, predicate });
+    fn parse_test(&mut self) -> Result<Condition, FilterError> {
+        let at = self.scanner.skip_to_next_word();
+        let (subject, kind) = self.parse_subject(at)?;
+        let test = |value_at, predicate| {
+            Condition::Test(FilterTest {
+                subject: subject.clone(),
+                start_offset: at,
+                value_offset: value_at,
+                predicate,
+            })
+        };
         let negated = |is_not, condition| if is_not { Condition::Not(Box::new(condition)) } else { condition };
         if self.scanner.take_keyword("is") {
             let is_not = self.scanner.take_keyword("not");
             self.scanner.expect_keyword("null", "`null` or `not null` is expected behind `is`")?;
             return Ok(negated(is_not, test(at, Predicate::IsNull)));
         }
-        let here = self.scanner.next_word_start();
+        let here = self.scanner.skip_to_next_word();
         let is_not_in = self.scanner.take_keyword("not");
         if self.scanner.take_keyword("in") {
-            return Ok(negated(is_not_in, self.list(kind, &test)?));
+            return Ok(negated(is_not_in, self.parse_in_list(kind, &test)?));
         }
         if self.scanner.take_keyword("between") {
             let mut bounds = Vec::new();
             for op in [Comparison::Ge, Comparison::Le] {
-                let value_at = self.scanner.next_word_start();
-                bounds.push(test(value_at, self.value(kind, op)?));
+                let value_at = self.scanner.skip_to_next_word();
+                bounds.push(test(value_at, self.parse_value(kind, op)?));
                 if op == Comparison::Ge {
                     self.scanner.expect_keyword("and", "`and` is expected: between A and B")?;
                 }
@@ -119,19 +129,19 @@ impl FilterParser<'_, '_> {
             return Ok(negated(is_not_in, Condition::All(bounds)));
         }
         if is_not_in {
-            let here = self.scanner.next_word_start();
+            let here = self.scanner.skip_to_next_word();
             return Err(self.scanner.error(here, "`in` or `between` is expected behind `not`"));
         }
         for (sign, is_not) in [("!~", true), ("~", false)] {
             if self.scanner.take_sign(sign) {
-                let value_at = self.scanner.next_word_start();
-                return Ok(negated(is_not, test(value_at, self.pattern(kind)?)));
+                let value_at = self.scanner.skip_to_next_word();
+                return Ok(negated(is_not, test(value_at, self.parse_pattern(kind)?)));
             }
         }
-        if let Some((_, op)) = OPS.iter().find(|(sign, _)| self.scanner.take_sign(sign)) {
-            let value_at = self.scanner.next_word_start();
+        if let Some((_, op)) = COMPARISON_SIGNS.iter().find(|(sign, _)| self.scanner.take_sign(sign)) {
+            let value_at = self.scanner.skip_to_next_word();
             // `!= true` is `= false`, of what is known.
-            let (is_not, predicate) = match self.value(kind, *op)? {
+            let (is_not, predicate) = match self.parse_value(kind, *op)? {
                 Predicate::IsTrue if self.is_no_word(value_at) != (*op == Comparison::Ne) => (true, Predicate::IsTrue),
                 predicate => (false, predicate),
             };
@@ -146,17 +156,17 @@ impl FilterParser<'_, '_> {
     /// Of the word at a place that is yes or no: is it no?
     fn is_no_word(&self, at: usize) -> bool {
         let mut again = self.scanner.clone();
-        again.at = at;
+        again.position = at;
         let word = again.take_word();
         word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("no")
     }
 
     /// The subject of a test; the kind is not known of fields.
-    fn subject(&mut self, at: usize) -> Result<(TestSubject, Option<ValueKind>), FilterError> {
-        if let Some(path) = self.scanner.path()? {
+    fn parse_subject(&mut self, at: usize) -> Result<(TestSubject, Option<ValueKind>), FilterError> {
+        if let Some(path) = self.scanner.take_path()? {
             let known = self.fields.iter().position(|known| *known == path);
-            if known.is_none() && self.fields.len() == MAX_PATHS {
-                return Err(self.scanner.error(at, format!("a question names at most {MAX_PATHS} fields")));
+            if known.is_none() && self.fields.len() == MAX_FIELD_PATHS {
+                return Err(self.scanner.error(at, format!("a question names at most {MAX_FIELD_PATHS} fields")));
             }
             let number = known.unwrap_or(self.fields.len());
             if known.is_none() {
@@ -166,7 +176,7 @@ impl FilterParser<'_, '_> {
         }
         let word = self.scanner.take_word();
         if let Some(column) = FilterColumn::of_name(word) {
-            return Ok((TestSubject::Column(column), Some(column.kind())));
+            return Ok((TestSubject::Column(column), Some(column.value_kind())));
         }
         let is_end = self.scanner.is_at_end();
         Err(self.scanner.error(
@@ -190,21 +200,21 @@ impl FilterParser<'_, '_> {
     }
 
     /// `(a, b)` behind `in`.
-    fn list(
+    fn parse_in_list(
         &mut self,
         kind: Option<ValueKind>,
         test: &impl Fn(usize, Predicate) -> Condition,
     ) -> Result<Condition, FilterError> {
-        let at = self.scanner.next_word_start();
+        let at = self.scanner.skip_to_next_word();
         self.scanner.expect_sign("(", "( is expected behind `in`: in ('a', 'b')")?;
-        let here = self.scanner.next_word_start();
+        let here = self.scanner.skip_to_next_word();
         if self.scanner.take_sign(")") {
             return Err(self.scanner.error(here, "something to compare with is expected between ( and )"));
         }
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         loop {
-            let value_at = self.scanner.next_word_start();
-            match self.value(kind, Comparison::Eq)? {
+            let value_at = self.scanner.skip_to_next_word();
+            match self.parse_value(kind, Comparison::Eq)? {
                 Predicate::Text(_, text) => texts.push(text),
                 Predicate::IsTrue => return Err(self.scanner.error(value_at, "yes and no are compared with =")),
                 predicate => others.push(test(value_at, predicate)),
@@ -220,18 +230,18 @@ impl FilterParser<'_, '_> {
         Ok(if others.len() == 1 { others.remove(0) } else { Condition::Any(others) })
     }
 
-    fn pattern(&mut self, kind: Option<ValueKind>) -> Result<Predicate, FilterError> {
-        let at = self.scanner.next_word_start();
+    fn parse_pattern(&mut self, kind: Option<ValueKind>) -> Result<Predicate, FilterError> {
+        let at = self.scanner.skip_to_next_word();
         if let Some(kind) = kind.filter(|kind| *kind != ValueKind::Text) {
             let what = if kind == ValueKind::YesNo { "yes or no" } else { "a number" };
             return Err(self.scanner.error(at, format!("~ compares texts, and this is {what}")));
         }
-        let pattern = match self.scanner.quoted()? {
+        let pattern = match self.scanner.take_quoted()? {
             Some(pattern) => pattern,
-            None => match self.scanner.regex()? {
+            None => match self.scanner.take_regex()? {
                 Some(regex) => regex,
                 None => {
-                    let word = self.scanner.peek();
+                    let word = self.scanner.peek_word();
                     let example = if word.is_empty() { "Cache" } else { word };
                     let message = format!("a pattern in quotes is expected behind ~: '{example}', or /{example}/");
                     return Err(self.scanner.error(at, message));
@@ -244,39 +254,39 @@ impl FilterParser<'_, '_> {
     }
 
     /// The value that something of a kind is compared with.
-    fn value(&mut self, kind: Option<ValueKind>, op: Comparison) -> Result<Predicate, FilterError> {
-        let at = self.scanner.next_word_start();
+    fn parse_value(&mut self, kind: Option<ValueKind>, op: Comparison) -> Result<Predicate, FilterError> {
+        let at = self.scanner.skip_to_next_word();
         if self.scanner.is_at_end() {
             return Err(self.scanner.error(at, "something to compare with is expected here"));
         }
-        if self.scanner.peek().eq_ignore_ascii_case("null") {
+        if self.scanner.peek_word().eq_ignore_ascii_case("null") {
             return Err(self.scanner.error(at, "nothing equals null; write `is null` or `is not null`"));
         }
         match kind {
-            Some(ValueKind::Id) => self.id(op),
-            Some(ValueKind::Text) => match self.scanner.quoted()? {
+            Some(ValueKind::Id) => self.parse_id(op),
+            Some(ValueKind::Text) => match self.scanner.take_quoted()? {
                 Some(text) => Ok(text_predicate(op, text)),
                 None => {
-                    let word = self.scanner.peek();
+                    let word = self.scanner.peek_word();
                     let example: String = if word.is_empty() { "abc" } else { word }.chars().take(40).collect();
                     let message = format!("this is a text: compare it with one in quotes, such as '{example}'");
                     Err(self.scanner.error(at, message))
                 }
             },
-            Some(ValueKind::Number) => self.number(at, op, false),
-            Some(ValueKind::Bytes) => self.number(at, op, true),
-            Some(ValueKind::YesNo) => self.yes_or_no(at, op),
-            None => match self.scanner.quoted()? {
+            Some(ValueKind::Number) => self.parse_number(at, op, false),
+            Some(ValueKind::Bytes) => self.parse_number(at, op, true),
+            Some(ValueKind::YesNo) => self.parse_yes_or_no(at, op),
+            None => match self.scanner.take_quoted()? {
                 Some(text) => Ok(text_predicate(op, text)),
-                None if self.is_yes_or_no() => self.yes_or_no(at, op),
-                None => self.number(at, op, false),
+                None if self.is_yes_or_no_next() => self.parse_yes_or_no(at, op),
+                None => self.parse_number(at, op, false),
             },
         }
     }
 
-    fn id(&mut self, op: Comparison) -> Result<Predicate, FilterError> {
-        let at = self.scanner.next_word_start();
-        let id = match self.scanner.quoted()? {
+    fn parse_id(&mut self, op: Comparison) -> Result<Predicate, FilterError> {
+        let at = self.scanner.skip_to_next_word();
+        let id = match self.scanner.take_quoted()? {
             Some(id) => id,
             None => self.scanner.take_word().to_string(),
         };
@@ -286,21 +296,21 @@ impl FilterParser<'_, '_> {
         }
     }
 
-    fn is_yes_or_no(&mut self) -> bool {
-        let word = self.scanner.peek();
+    fn is_yes_or_no_next(&mut self) -> bool {
+        let word = self.scanner.peek_word();
         ["yes", "no", "true", "false"].iter().any(|known| word.eq_ignore_ascii_case(known))
     }
 
-    fn yes_or_no(&mut self, at: usize, op: Comparison) -> Result<Predicate, FilterError> {
-        if !self.is_yes_or_no() || !matches!(op, Comparison::Eq | Comparison::Ne) {
+    fn parse_yes_or_no(&mut self, at: usize, op: Comparison) -> Result<Predicate, FilterError> {
+        if !self.is_yes_or_no_next() || !matches!(op, Comparison::Eq | Comparison::Ne) {
             return Err(self.scanner.error(at, "this is yes or no: compare it by = with true or false"));
         }
         self.scanner.take_word();
         Ok(Predicate::IsTrue)
     }
 
-    fn number(&mut self, at: usize, op: Comparison, may_be_share: bool) -> Result<Predicate, FilterError> {
-        let Some((number, unit, unit_at)) = self.scanner.number() else {
+    fn parse_number(&mut self, at: usize, op: Comparison, may_be_share: bool) -> Result<Predicate, FilterError> {
+        let Some((number, unit, unit_at)) = self.scanner.take_number() else {
             let what = if may_be_share { "a size, such as 4096, 1MiB or 2%" } else { "a number, such as 1000" };
             return Err(self.scanner.error(at, format!("{what} is expected here")));
         };
@@ -313,7 +323,7 @@ impl FilterParser<'_, '_> {
             }
             NumberError::UnknownUnit(unit) => {
                 let unit: String = unit.chars().take(40).collect();
-                self.scanner.error(unit_at, format!("no unit \"{unit}\"; there are {}", Number::units()))
+                self.scanner.error(unit_at, format!("no unit \"{unit}\"; there are {}", Number::listed_units()))
             }
             NumberError::TooLong => self.scanner.error(at, "the number has too many digits"),
             NumberError::Malformed => self.scanner.error(at, "not a number; write it as 4096 or 1.5"),
@@ -321,6 +331,7 @@ impl FilterParser<'_, '_> {
     }
 }
 
+/// The question of a comparison with a text.
 fn text_predicate(op: Comparison, text: String) -> Predicate {
     if op == Comparison::Eq { Predicate::OneOf(vec![text]) } else { Predicate::Text(op, text) }
 }

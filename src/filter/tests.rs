@@ -5,7 +5,7 @@ use super::*;
 /// The message and the byte of the error in an expression.
 fn error(text: &str) -> (String, usize) {
     let error = Filter::parse(&[text]).expect_err(text);
-    (error.message, error.at)
+    (error.message, error.error_offset)
 }
 
 #[test]

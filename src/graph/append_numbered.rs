@@ -22,43 +22,43 @@ impl GraphBuilder {
         }
         let NumberedObjects {
             ids,
-            types,
+            type_slots: types,
             shallow,
             large_shallow: large,
             reference_counts: counts,
             references,
             weak_references: weak,
-            dangling_references: dangling,
+            dangling_reference_count: dangling,
         } = objects;
         let build = &mut self.sections[section.index()];
-        build.objects = ids.len();
+        build.object_count = ids.len();
         build.section.dangling_references = dangling;
-        if let Some((range, is_ascending)) = ids.range() {
-            (build.id_range, build.is_ascending) = (Some(range), is_ascending);
+        if let Some((range, is_ascending)) = ids.id_range_and_order() {
+            (build.id_range, build.has_ascending_ids) = (Some(range), is_ascending);
         }
-        (self.objects.types, self.objects.shallow, self.objects.large_shallow) = (types, shallow, large);
+        (self.objects.type_slots, self.objects.shallow, self.objects.large_shallow) = (types, shallow, large);
         self.objects.reference_counts = counts;
         self.objects.reference_words = references;
-        self.numbered_objects = Some(NumberedExtras { ids, weak_references: weak, dangling_references: dangling });
+        self.numbered_objects = Some(NumberedExtras { ids, weak_references: weak, dangling_reference_count: dangling });
         self.check_memory()
     }
 
-    pub(super) fn numbered_bytes(&self) -> usize {
+    pub(super) fn numbered_memory_bytes(&self) -> usize {
         self.numbered_objects.as_ref().map_or(0, |numbered| {
-            numbered.ids.bytes()
+            numbered.ids.memory_bytes()
                 + numbered.weak_references.len() * (size_of::<NumberedWeakReference>() + size_of::<WeakReference>())
         })
     }
 
     /// Puts the graph together where objects came numbered. O(objects + references).
     pub(super) fn resolve_numbered(mut self, numbered: NumberedExtras) -> (HeapGraph, ResolveCounts) {
-        let NumberedExtras { ids, weak_references: weak, dangling_references: dangling } = numbered;
+        let NumberedExtras { ids, weak_references: weak, dangling_reference_count: dangling } = numbered;
         let mut problems = ResolveCounts::default();
         if dangling > 0 {
-            problems.dangling_references.add(0);
+            problems.dangling_references.add_at(0);
             problems.dangling_references.count = dangling;
         }
-        problems.size_overflows = self.find_size_overflows(std::iter::empty());
+        problems.size_overflows = self.count_size_overflows(std::iter::empty());
         let count = ids.len();
         let mut maps = Vec::new();
         let mut is_ascending = true;
@@ -67,13 +67,13 @@ impl GraphBuilder {
                 Some(range) => IdRankMap::build(range, count, || ids.iter()),
                 None => IdRankMap::empty(),
             };
-            is_ascending &= section.is_ascending;
-            maps.push(SectionIds { first_node: 0, ids });
+            is_ascending &= section.has_ascending_ids;
+            maps.push(SectionIds { first_node: 0, id_map: ids });
         }
         let mut words = std::mem::take(&mut self.objects.reference_words);
         let (order, node_of) = match maps.first() {
             Some(map) if !is_ascending => {
-                let node = |number: usize| map.ids.rank(ids.get(number)).unwrap_or(0);
+                let node = |number: usize| map.id_map.rank(ids.get(number)).unwrap_or(0);
                 let node_of: Vec<u32> = parallel::collect_indexed(count, node);
                 let mut order = vec![0; count];
                 node_of.iter().enumerate().for_each(|(number, &node)| order[node as usize] = number as u32);
@@ -90,7 +90,7 @@ impl GraphBuilder {
         let node = |number: u32| NodeId(node_of.as_ref().map_or(number, |nodes| nodes[number as usize]));
         let weak = weak.into_iter().map(|weak| WeakReference {
             source: weak.source,
-            place: weak.place,
+            reference_index: weak.reference_index,
             target: node(weak.target),
         });
         let weak = weak.collect();
@@ -113,13 +113,13 @@ mod tests {
         let slot = builder.new_type();
         builder.name_type(slot, "T");
         let mut numbered = NumberedObjects {
-            types: ids.iter().map(|_| slot.0).collect(),
+            type_slots: ids.iter().map(|_| slot.0).collect(),
             shallow: (1..=ids.len() as u16).collect(),
             reference_counts: references.iter().map(|own| own.len() as u32).collect(),
             references: references.concat(),
             weak_references: weak
                 .iter()
-                .map(|&(source, place, target)| NumberedWeakReference { source, place, target })
+                .map(|&(source, place, target)| NumberedWeakReference { source, reference_index: place, target })
                 .collect(),
             ..NumberedObjects::default()
         };
@@ -132,7 +132,7 @@ mod tests {
     fn numbers_become_nodes_in_any_order_of_ids() {
         for ids in [[10, 20, 30, 40], [40, 10, 30, 20], [1 << 40, 3, 2, 1 << 20]] {
             let graph = graph(&ids, &[&[1, 3], &[], &[0, 0, 2], &[]], &[(0, 1, 2), (3, 0, 0)]);
-            let node = |number: usize| match graph.find(None, ids[number]) {
+            let node = |number: usize| match graph.find_by_id(None, ids[number]) {
                 IdLookup::One(node) => node,
                 other => panic!("{other:?}"),
             };
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(all.len(), 6);
         assert!(ids.iter().all(|id| id <= 10));
         let odd: Vec<u64> = ids.iter().skip(1).step_by(2).collect();
-        ids.remove(&[0, 2, 4]);
+        ids.remove_at_indices(&[0, 2, 4]);
         assert_eq!(ids.iter().collect::<Vec<_>>(), odd);
         let mut wide = ObjectIds::default();
         wide.extend(&[1]);

@@ -13,24 +13,24 @@ use super::builder::GraphBuilder;
 use super::object_order::ObjectOrder;
 use super::packed_objects::position_of;
 use super::resolve_counts::{Occurrences, ResolveCounts};
-use super::{ArchivedMirrors, NodeId, RootKind, SectionIds};
+use super::{ArchivedMirrorSearch, NodeId, RootKind, SectionIds};
 use crate::parallel;
 
 /// By so much some rules of sizes make objects too large.
 const SLACK_BYTES: u64 = 8;
 /// Longer arrays are of no archive: those that were seen refer to fewer than 1,000 classes that were not loaded.
-const MAX_ARRAY_ELEMENTS: u32 = 1 << 16;
+const MAX_ARCHIVE_ARRAY_ELEMENTS: u32 = 1 << 16;
 /// Bytes of an element while it is looked at: it stands in two lists while these are joined, its id and the room at it in
 /// one each.
 const WORK_BYTES_PER_ELEMENT: u64 = 48;
 
 impl GraphBuilder {
     /// The most that it takes to look for archived mirrors beside what it takes to resolve.
-    pub(super) fn archived_mirrors_work_bytes(&mut self, mirrors: Option<ArchivedMirrors>) -> u64 {
+    pub(super) fn archived_mirrors_work_bytes(&mut self, mirrors: Option<ArchivedMirrorSearch>) -> u64 {
         if mirrors.is_none() {
             return 0;
         }
-        let (maps, order, dropped) = self.take_object_order();
+        let (maps, order, dropped) = self.take_or_find_object_order();
         let arrays = self.archive_arrays(mirrors, &order, &maps);
         self.cached_object_order = Some((maps, order, dropped));
         arrays
@@ -43,25 +43,26 @@ impl GraphBuilder {
     /// root. O(roots).
     pub(super) fn archive_arrays(
         &self,
-        mirrors: Option<ArchivedMirrors>,
+        mirrors: Option<ArchivedMirrorSearch>,
         order: &ObjectOrder,
         maps: &[SectionIds],
     ) -> Vec<(u32, NodeId)> {
         let Some((mirrors, map)) = mirrors.zip(maps.first()) else { return Vec::new() };
-        let object = |id: u64| map.node(id).map(|node| (order.object_of(node.0), node));
+        let object = |id: u64| map.node_of_id(id).map(|node| (order.object_of(node.0), node));
         let is_array =
-            |id: u64| object(id).is_some_and(|(at, _)| self.objects.types.get(at as usize) == mirrors.array_type);
+            |id: u64| object(id).is_some_and(|(at, _)| self.objects.type_slots.get(at as usize) == mirrors.array_type);
         let roots = || self.roots.iter().map(|(_, root)| root);
-        let globals = roots().filter(|root| root.kind == RootKind::JniGlobal && is_array(root.id));
-        let mut arrays: Vec<u64> = globals.map(|root| root.id).collect();
+        let globals = roots().filter(|root| root.kind == RootKind::JniGlobal && is_array(root.object_id));
+        let mut arrays: Vec<u64> = globals.map(|root| root.object_id).collect();
         arrays.sort_unstable();
         arrays.dedup();
-        let others = roots().filter(|root| root.kind != RootKind::JniGlobal && arrays.binary_search(&root.id).is_ok());
-        let mut others: Vec<u64> = others.map(|root| root.id).collect();
+        let others =
+            roots().filter(|root| root.kind != RootKind::JniGlobal && arrays.binary_search(&root.object_id).is_ok());
+        let mut others: Vec<u64> = others.map(|root| root.object_id).collect();
         others.sort_unstable();
         arrays.retain(|id| others.binary_search(id).is_err());
         let is_short =
-            |&(array, _): &(u32, NodeId)| self.objects.reference_counts[array as usize] <= MAX_ARRAY_ELEMENTS;
+            |&(array, _): &(u32, NodeId)| self.objects.reference_counts[array as usize] <= MAX_ARCHIVE_ARRAY_ELEMENTS;
         let mut arrays: Vec<(u32, NodeId)> = arrays.into_iter().filter_map(object).filter(is_short).collect();
         arrays.sort_unstable();
         arrays
@@ -70,7 +71,7 @@ impl GraphBuilder {
     /// Counts what such arrays refer to that is not in the dump: (array, id), by array. Those are archived mirrors at whose
     /// ids there is room for a class object between listed objects, in arrays that no reference leads to and where a quarter
     /// has no room for two; the others are dangling references. Returns how many dangle. O(references, missing log objects).
-    pub(super) fn count_archived_mirrors(
+    pub(super) fn count_archived_and_dangling(
         &self,
         missing: &[(NodeId, u64)],
         least_bytes: u64,
@@ -83,14 +84,14 @@ impl GraphBuilder {
         ids.sort_unstable();
         ids.dedup();
         let room = |id: u64| {
-            let above = map.ids.count_below(id);
+            let above = map.id_map.count_below(id);
             if let Some(below) = above.checked_sub(1) {
                 let bytes = self.objects.shallow_bytes(order.object_of(map.first_node + below) as usize);
-                if map.ids.select(below).saturating_add(bytes) > id.saturating_add(SLACK_BYTES) {
+                if map.id_map.select(below).saturating_add(bytes) > id.saturating_add(SLACK_BYTES) {
                     return 0;
                 }
             }
-            let listed = ((above as usize) < map.ids.len()).then(|| map.ids.select(above));
+            let listed = ((above as usize) < map.id_map.len()).then(|| map.id_map.select(above));
             let missing = ids.get(ids.partition_point(|&other| other <= id)).copied();
             listed.into_iter().chain(missing).min().map_or(u64::MAX, |next| next - id)
         };
@@ -105,7 +106,7 @@ impl GraphBuilder {
             let count = if is_archive { rooms.iter().filter(|&&room| room >= least_bytes).count() as u64 } else { 0 };
             let others = rooms.len() as u64 - count;
             let first_position = position_of(&self.objects.position_runs, order.object_of(array.0) as usize);
-            problems.archived_mirrors.join(Occurrences { count, first_position });
+            problems.archived_mirror_references.join(Occurrences { count, first_position });
             problems.dangling_references.join(Occurrences { count: others, first_position });
             dangling += others;
         }
@@ -151,19 +152,19 @@ mod tests {
         columns.seal();
         builder.append(section, &columns, 0..2, &[slot.0], 0, true).expect("room");
         builder.add_root(section, 0x10, RootKind::JniGlobal, Default::default(), None, 1);
-        let archived_mirrors = Some(ArchivedMirrors { array_type: slot, least_bytes: 112 });
-        (builder, ResolveOptions { archived_mirrors, ..ResolveOptions::default() })
+        let archived_mirrors = Some(ArchivedMirrorSearch { array_type: slot, min_class_object_bytes: 112 });
+        (builder, ResolveOptions { archived_mirror_search: archived_mirrors, ..ResolveOptions::default() })
     }
 
     #[test]
     fn elements_of_an_archive_are_counted_as_memory_and_longer_arrays_are_none() {
-        const MAX: u64 = MAX_ARRAY_ELEMENTS as u64;
+        const MAX: u64 = MAX_ARCHIVE_ARRAY_ELEMENTS as u64;
         for (elements, known) in [(1000, 1000), (MAX, MAX), (MAX + 1, 0)] {
             let needed = |has_mirrors: bool, limit: u64| {
                 let budget = MemoryBudget::new(Some(limit));
                 let (mut builder, options) = archive(elements, &budget);
                 let options = if has_mirrors { options } else { ResolveOptions::default() };
-                builder.check_resolve(&options).map(|()| builder.memory_share.held_bytes())
+                builder.check_resolve_memory(&options).map(|()| builder.memory_share.held_bytes())
             };
             let without = needed(false, u64::MAX).expect("room");
             assert_eq!(needed(true, u64::MAX), Ok(without + known * WORK_BYTES_PER_ELEMENT));
@@ -172,7 +173,7 @@ mod tests {
             let (builder, options) = archive(elements, &MemoryBudget::default());
             let (_, problems) = builder.resolve(options);
             assert_eq!(
-                (problems.archived_mirrors.count, problems.dangling_references.count),
+                (problems.archived_mirror_references.count, problems.dangling_references.count),
                 (known, elements - known)
             );
         }

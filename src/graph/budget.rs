@@ -58,7 +58,7 @@ impl MemoryShare {
     ///
     /// # Errors
     /// When all holders together have more than the account allows.
-    pub fn hold(&mut self, bytes: u64) -> Result<(), BuildError> {
+    pub fn set_held_bytes(&mut self, bytes: u64) -> Result<(), BuildError> {
         let Some(account) = &self.account else { return Ok(()) };
         let own = if self.is_for_buffer { &account.buffer_bytes } else { &account.content_bytes };
         // Wrapping, so that one addition does for more and for less.
@@ -113,8 +113,8 @@ pub enum BuildError {
     /// More objects than node numbers: 2^32 - 2.
     #[error("the dump has more objects than heapdump can number (4,294,967,294)")]
     TooManyObjects,
-    /// One object with 2^32 references or more.
-    #[error("one object has more references than heapdump can count (4,294,967,295)")]
+    /// One object, or a whole V8 snapshot, with 2^32 references or more.
+    #[error("more references of one object, or of a V8 snapshot, than heapdump can count (4,294,967,295)")]
     TooManyReferences,
     /// The dump takes more memory than these bytes, which `limit_memory` allows.
     #[error("the dump takes more than {0} bytes of memory")]
@@ -129,14 +129,14 @@ mod tests {
     fn holders_share_one_account() {
         let budget = MemoryBudget::new(Some(100));
         let (mut a, mut b) = (budget.for_content(), budget.for_content());
-        assert!(a.hold(60).is_ok() && b.hold(40).is_ok());
-        assert_eq!(b.hold(41), Err(BuildError::TooMuchMemory(100)));
+        assert!(a.set_held_bytes(60).is_ok() && b.set_held_bytes(40).is_ok());
+        assert_eq!(b.set_held_bytes(41), Err(BuildError::TooMuchMemory(100)));
         drop(a);
-        assert!(b.hold(100).is_ok());
+        assert!(b.set_held_bytes(100).is_ok());
         let mut buffer = budget.for_buffer();
-        assert!(buffer.hold(ORDINARY_BUFFER_BYTES).is_ok());
-        assert!(buffer.hold(ORDINARY_BUFFER_BYTES + 1).is_err());
-        assert!(MemoryBudget::new(None).for_content().hold(u64::MAX).is_ok());
+        assert!(buffer.set_held_bytes(ORDINARY_BUFFER_BYTES).is_ok());
+        assert!(buffer.set_held_bytes(ORDINARY_BUFFER_BYTES + 1).is_err());
+        assert!(MemoryBudget::new(None).for_content().set_held_bytes(u64::MAX).is_ok());
     }
 
     #[test]

@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
 use super::byte_counts::PackedBytes;
-use super::columns::{ObjectColumns, PositionRun};
+use super::graph_names::GraphNameId;
 use super::heap_parts::ClearableKind;
 use super::id_map::{IdRange, IdRankMap};
-use super::names::GraphNameId;
 use super::numbered_objects::NumberedExtras;
+use super::object_columns::{ObjectColumns, PositionRun};
 use super::object_order::ObjectOrder;
 use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::resolve_counts::{RepeatedObject, ResolveOptions};
 use super::roots::RootRecord;
-use super::threads::{StackFrame, StackSlot, ThreadRecord};
+use super::threads::{StackFrame, StackRange, ThreadRecord};
 use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
 use super::weak_references::WeakReference;
 use super::{
@@ -49,23 +49,26 @@ fn intern(
     number
 }
 
+/// A section that is being filled, with what its ids so far tell.
 #[derive(Debug, Default)]
-pub(super) struct SectionBuild {
+pub(super) struct SectionInProgress {
     pub(super) section: Section,
     pub(super) id_range: Option<IdRange>,
-    pub(super) is_ascending: bool,
+    pub(super) has_ascending_ids: bool,
+    /// The id appended last.
     pub(super) last_id: Option<u64>,
-    pub(super) objects: usize,
+    pub(super) object_count: usize,
 }
 
 /// Collects a dump. Sections are filled one after another; within a section objects come in any order.
 #[derive(Debug, Default)]
 pub struct GraphBuilder {
-    pub(super) sections: Vec<SectionBuild>,
+    pub(super) sections: Vec<SectionInProgress>,
     pub(super) objects: PackedObjects,
+    /// By slot: the number of its type; `None` while it has no name.
     pub(super) slot_types: Vec<Option<u32>>,
-    pub(super) names: Vec<Box<str>>,
-    name_numbers: FxHashMap<Box<str>, u32>,
+    pub(super) type_names: Vec<Box<str>>,
+    type_name_numbers: FxHashMap<Box<str>, u32>,
     /// (object, slot), ascending by object: the class a class object stands for.
     pub(crate) class_objects: Vec<(u32, TypeSlot)>,
     /// (section, record).
@@ -75,6 +78,7 @@ pub struct GraphBuilder {
     text_numbers: FxHashMap<Box<str>, u32>,
     /// By type: the text that names the module, `u32::MAX` for none. The last types may have no entry.
     pub(super) type_modules: Vec<u32>,
+    /// Types with the places of their constructors, in the order they were named in.
     pub(super) type_places: Vec<(TypeId, SourcePlace)>,
     pub(super) type_descriptions: Vec<DescribedType>,
     pub(super) fields: Vec<Field>,
@@ -89,7 +93,7 @@ pub struct GraphBuilder {
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     /// References that `add_reference` adds may lead nowhere, which is not counted.
-    pub(crate) added_may_dangle: bool,
+    pub(crate) added_references_may_dangle: bool,
     /// The ranges of the collector's generations, in dumps of one section.
     pub(crate) generations: Vec<GenerationRange>,
     /// Objects that came by number instead of by id, for dumps that do.
@@ -106,7 +110,7 @@ pub struct GraphBuilder {
     pub(crate) late_objects: (usize, Vec<u32>),
     pub(super) memory_share: MemoryShare,
     /// Cost of all names together.
-    name_bytes: usize,
+    names_memory_bytes: usize,
 }
 
 impl GraphBuilder {
@@ -126,46 +130,47 @@ impl GraphBuilder {
     /// # Errors
     /// When it does.
     pub fn check_memory(&mut self) -> Result<(), BuildError> {
-        self.memory_share.hold(self.memory_bytes())
+        self.memory_share.set_held_bytes(self.memory_bytes())
     }
 
     /// Fails when there is no room for a name of so many bytes, which some callers make a copy of.
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_name(&mut self, bytes: usize) -> Result<(), BuildError> {
+    pub fn check_name_memory(&mut self, bytes: usize) -> Result<(), BuildError> {
         if bytes < LONG_NAME_BYTES {
             return Ok(());
         }
-        self.memory_share.hold(self.memory_bytes() + name_memory_bytes(bytes) as u64)
+        self.memory_share.set_held_bytes(self.memory_bytes() + name_memory_bytes(bytes) as u64)
     }
 
     /// Fails when there is no room for what `resolve` takes besides. For all but the smallest dumps.
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_resolve(&mut self, options: &ResolveOptions) -> Result<(), BuildError> {
-        let apart = self.reference_stream.as_ref().map_or(0, ReferenceStream::words);
+    pub fn check_resolve_memory(&mut self, options: &ResolveOptions) -> Result<(), BuildError> {
+        let apart = self.reference_stream.as_ref().map_or(0, ReferenceStream::word_count);
         let (objects, references) =
-            (self.objects.types.len() as u64, (self.objects.reference_words.len() + apart) as u64);
+            (self.objects.type_slots.len() as u64, (self.objects.reference_words.len() + apart) as u64);
         // Ids as a map; the packed ids are still there while it is made.
-        let map_bytes = |section: &SectionBuild| Some(IdRankMap::most_bytes(section.id_range?, section.objects));
+        let map_bytes =
+            |section: &SectionInProgress| Some(IdRankMap::max_build_bytes(section.id_range?, section.object_count));
         let maps: u64 = self.sections.iter().filter_map(map_bytes).sum();
-        let needed = if self.sections.iter().all(|section| section.is_ascending) {
+        let needed = if self.sections.iter().all(|section| section.has_ascending_ids) {
             maps
         } else {
             // Order of the objects, then types, sizes and references in that order beside those in the order of the dump.
             maps + 4 * objects + (4 * references).max(4 * objects)
         };
         let needed = self.memory_bytes() + needed;
-        self.memory_share.hold(needed)?;
-        let for_mirrors = self.archived_mirrors_work_bytes(options.archived_mirrors);
-        self.memory_share.hold(needed + for_mirrors)
+        self.memory_share.set_held_bytes(needed)?;
+        let for_mirrors = self.archived_mirrors_work_bytes(options.archived_mirror_search);
+        self.memory_share.set_held_bytes(needed + for_mirrors)
     }
 
     /// Fails when there is no room for a copy of so many bytes of what was appended.
-    pub(super) fn check_copy(&mut self, bytes: u64) -> Result<(), BuildError> {
-        self.memory_share.hold(self.memory_bytes() + bytes)
+    pub(super) fn check_copy_memory(&mut self, bytes: u64) -> Result<(), BuildError> {
+        self.memory_share.set_held_bytes(self.memory_bytes() + bytes)
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -175,10 +180,10 @@ impl GraphBuilder {
         // 400 bytes while types are counted, 600 where their objects are read).
         const NAME_BYTES: usize = 500;
         // A section's facts, and the map of its ids.
-        const SECTION_BYTES: usize = size_of::<SectionBuild>() + 160;
-        let names = self.names.len() + self.texts.len();
+        const SECTION_BYTES: usize = size_of::<SectionInProgress>() + 160;
+        let names = self.type_names.len() + self.texts.len();
         let bytes = words * size_of::<u32>()
-            + self.objects.types.bytes()
+            + self.objects.type_slots.memory_bytes()
             + self.objects.shallow.len() * size_of::<u16>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
             + self.slot_types.len() * size_of::<Option<u32>>()
@@ -198,16 +203,22 @@ impl GraphBuilder {
             + self.soft_references.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, ClearableKind)>())
             + self.reference_stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
-            + self.numbered_bytes()
+            + self.numbered_memory_bytes()
             + names * NAME_BYTES
-            + self.name_bytes;
+            + self.names_memory_bytes;
         bytes as u64
     }
 
     /// Begins a section; the ones before it are complete.
     pub fn begin_section(&mut self, section: Section) -> SectionId {
-        self.name_bytes += name_memory_bytes(section.name.len());
-        self.sections.push(SectionBuild { section, id_range: None, is_ascending: true, last_id: None, objects: 0 });
+        self.names_memory_bytes += name_memory_bytes(section.name.len());
+        self.sections.push(SectionInProgress {
+            section,
+            id_range: None,
+            has_ascending_ids: true,
+            last_id: None,
+            object_count: 0,
+        });
         SectionId::new(self.sections.len() - 1)
     }
 
@@ -218,7 +229,7 @@ impl GraphBuilder {
 
     /// Objects appended, repeated ones included.
     pub fn object_count(&self) -> usize {
-        self.objects.types.len()
+        self.objects.type_slots.len()
     }
 
     /// A type without a name so far.
@@ -229,16 +240,16 @@ impl GraphBuilder {
 
     /// Names a type. Types of one name become one.
     pub fn name_type(&mut self, slot: TypeSlot, name: &str) {
-        let number = intern(name, &mut self.names, &mut self.name_numbers, &mut self.name_bytes);
+        let number = intern(name, &mut self.type_names, &mut self.type_name_numbers, &mut self.names_memory_bytes);
         self.slot_types[slot.0 as usize] = Some(number);
     }
 
     /// Names a type that stays apart from others of the same name, and says which module it is from.
     pub fn name_type_apart(&mut self, slot: TypeSlot, name: &str, module: Option<&str>) {
         const NO_MODULE: u32 = u32::MAX;
-        let number = self.names.len();
-        self.names.push(name.into());
-        self.name_bytes += name_memory_bytes(name.len());
+        let number = self.type_names.len();
+        self.type_names.push(name.into());
+        self.names_memory_bytes += name_memory_bytes(name.len());
         if let Some(module) = module {
             let module = self.intern_text(module);
             self.type_modules.resize(number, NO_MODULE);
@@ -259,18 +270,25 @@ impl GraphBuilder {
         let first = self.fields.len() as u32;
         self.fields.extend(fields);
         let fields = first..self.fields.len() as u32;
-        self.type_descriptions.push(DescribedType { section, slot, class_object, loader, superclass, fields });
+        self.type_descriptions.push(DescribedType {
+            section,
+            slot,
+            class_object,
+            loader,
+            superclass,
+            field_range: fields,
+        });
     }
 
     /// Frames of a stack, innermost first, for any number of threads.
     ///
     /// # Errors
     /// When there is no memory for them.
-    pub fn add_stack(&mut self, frames: Vec<StackFrame<TypeSlot>>) -> Result<StackSlot, BuildError> {
-        self.check_copy((frames.len() * size_of::<StackFrame<TypeSlot>>()) as u64)?;
+    pub fn add_stack(&mut self, frames: Vec<StackFrame<TypeSlot>>) -> Result<StackRange, BuildError> {
+        self.check_copy_memory((frames.len() * size_of::<StackFrame<TypeSlot>>()) as u64)?;
         let (first_frame, frame_count) = (self.frames.len() as u32, frames.len() as u32);
         self.frames.extend(frames);
-        Ok(StackSlot { first_frame, frame_count })
+        Ok(StackRange { first_frame, frame_count })
     }
 
     /// A thread. Root records name it by its serial, whichever comes first; of several with one serial the first counts.
@@ -280,7 +298,7 @@ impl GraphBuilder {
 
     /// The name of a type, if it has one.
     pub fn type_name(&self, slot: TypeSlot) -> Option<&str> {
-        self.slot_types[slot.0 as usize].map(|number| &*self.names[number as usize])
+        self.slot_types[slot.0 as usize].map(|number| &*self.type_names[number as usize])
     }
 
     /// The type that a named slot will have in the graph.
@@ -294,12 +312,12 @@ impl GraphBuilder {
     }
 
     /// Gives up the dump for its names: of the sections, and of the types by slot.
-    pub fn into_names(self) -> (Vec<String>, Vec<String>) {
+    pub fn into_section_and_type_names(self) -> (Vec<String>, Vec<String>) {
         let sections = self.sections.into_iter().map(|build| build.section.name).collect();
         let types = self
             .slot_types
             .iter()
-            .map(|number| number.map_or_else(String::new, |number| self.names[number as usize].to_string()))
+            .map(|number| number.map_or_else(String::new, |number| self.type_names[number as usize].to_string()))
             .collect();
         (sections, types)
     }
@@ -307,7 +325,7 @@ impl GraphBuilder {
     /// Gives every object so far the bytes that `bytes` makes of its type and of the number it was appended with, for
     /// formats whose sizes follow from the whole dump. O(objects).
     pub fn set_object_sizes(&mut self, bytes: impl Fn(TypeSlot, u64) -> u64) {
-        let PackedObjects { types, shallow, large_shallow: large, .. } = &mut self.objects;
+        let PackedObjects { type_slots: types, shallow, large_shallow: large, .. } = &mut self.objects;
         let mut numbers = std::mem::take(large).into_iter().peekable();
         for (object, small) in shallow.iter_mut().enumerate() {
             let number = match numbers.next_if(|&(at, _)| at as usize == object) {
@@ -333,7 +351,10 @@ impl GraphBuilder {
         container: Option<TypeSlot>,
         position: u64,
     ) {
-        self.add_root_record(section, RootRecord { flags, container, ..RootRecord::new(id, kind, position) });
+        self.add_root_record(
+            section,
+            RootRecord { flags, declaring_class: container, ..RootRecord::new(id, kind, position) },
+        );
     }
 
     /// The same with all that a dump can say.
@@ -346,7 +367,7 @@ impl GraphBuilder {
 
     /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
     pub fn intern_text(&mut self, text: &str) -> GraphNameId {
-        GraphNameId::new(intern(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
+        GraphNameId::new(intern(text, &mut self.texts, &mut self.text_numbers, &mut self.names_memory_bytes))
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.
@@ -377,17 +398,17 @@ impl GraphBuilder {
         takes_leading: bool,
     ) -> Result<usize, BuildError> {
         self.check_memory()?;
-        let first = self.objects.types.len();
+        let first = self.objects.type_slots.len();
         if first + objects.len() > u32::MAX as usize - 1 {
             return Err(BuildError::TooManyObjects);
         }
         let (mut leading, mut orphans) = (0, 0);
         let mut from = columns.reference_start(objects.start);
-        if objects.start == 0 && columns.leading_references > 0 {
+        if objects.start == 0 && columns.leading_reference_count > 0 {
             if first == 0 || !takes_leading {
-                orphans = columns.leading_references;
+                orphans = columns.leading_reference_count;
             } else {
-                leading = columns.leading_references;
+                leading = columns.leading_reference_count;
                 from = 0;
             }
         }
@@ -397,13 +418,13 @@ impl GraphBuilder {
         }
         let ends_with_leading = self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty());
         let leading_begins_list = leading > 0 && self.objects.reference_counts.last() == Some(&0) && !ends_with_leading;
-        let weak = columns.weak_positions.partition_point(|&at| (at as usize) < from)
-            ..columns.weak_positions.partition_point(|&at| (at as usize) < to);
-        let weak: Vec<u32> = columns.weak_positions[weak].iter().map(|&at| at - from as u32).collect();
+        let weak = columns.weak_indices.partition_point(|&at| (at as usize) < from)
+            ..columns.weak_indices.partition_point(|&at| (at as usize) < to);
+        let weak: Vec<u32> = columns.weak_indices[weak].iter().map(|&at| at - from as u32).collect();
         self.weak_reference_count += weak.len();
         let (id_width, reference_width) =
             (columns.id_packing.words_per_value(), columns.reference_packing.words_per_value());
-        let is_ascending = self.note_ids(section, columns, objects.clone());
+        let is_ascending = self.add_to_id_range(section, columns, objects.clone());
         if !objects.is_empty() || leading > 0 {
             self.objects.chunks.push(ObjectChunk {
                 section: section.0,
@@ -411,11 +432,11 @@ impl GraphBuilder {
                 first_id_word: self.objects.id_words.len(),
                 id_packing: columns.id_packing,
                 is_ascending,
-                reference_words: (to - from) * reference_width,
+                reference_word_count: (to - from) * reference_width,
                 reference_packing: columns.reference_packing,
-                leading_references: leading,
+                leading_reference_count: leading,
                 leading_begins_list,
-                weak_positions: weak,
+                weak_indices: weak,
             });
         }
         make_room(&mut self.objects.id_words, objects.len() * id_width);
@@ -423,8 +444,8 @@ impl GraphBuilder {
         make_room(&mut self.objects.reference_counts, objects.len());
         make_room(&mut self.objects.reference_words, (to - from) * reference_width);
         self.objects.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
-        let slots = columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]);
-        self.objects.types.extend(slots, self.slot_types.len());
+        let slots = columns.type_indices[objects.clone()].iter().map(|&index| type_slots[index as usize]);
+        self.objects.type_slots.extend(slots, self.slot_types.len());
         self.objects.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
         let large = columns.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.start)
             ..columns.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.end);
@@ -448,14 +469,14 @@ impl GraphBuilder {
         Ok(orphans)
     }
 
-    /// Returns true if each id is greater than the one before.
-    fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) -> bool {
-        let Some((range, ascending)) = columns.id_range(objects.clone()) else { return true };
+    /// Widens the section's range by these ids. Returns true if each is greater than the one before.
+    fn add_to_id_range(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) -> bool {
+        let Some((range, ascending)) = columns.id_range_and_order(objects.clone()) else { return true };
         let build = &mut self.sections[section.index()];
         build.id_range.get_or_insert(range).join(&range);
-        build.is_ascending &= ascending && build.last_id.is_none_or(|last| last < range.first);
+        build.has_ascending_ids &= ascending && build.last_id.is_none_or(|last| last < range.first);
         build.last_id = Some(columns.id(objects.end - 1));
-        build.objects += objects.len();
+        build.object_count += objects.len();
         ascending
     }
 
@@ -482,9 +503,9 @@ impl GraphBuilder {
     pub fn first_references(&self) -> impl Iterator<Item = (usize, TypeSlot, Option<u64>)> + '_ {
         let mut word = 0;
         self.objects.chunks.iter().enumerate().flat_map(move |(number, chunk)| {
-            let words = &self.objects.reference_words[word..word + chunk.reference_words];
-            word += chunk.reference_words;
-            let mut at = chunk.leading_references;
+            let words = &self.objects.reference_words[word..word + chunk.reference_word_count];
+            word += chunk.reference_word_count;
+            let mut at = chunk.leading_reference_count;
             let borrowed = self.objects.chunks.get(number + 1).filter(|next| next.leading_begins_list).map(|next| {
                 let from = word;
                 next.reference_packing.unpack(&self.objects.reference_words[from..], 0)
@@ -499,7 +520,7 @@ impl GraphBuilder {
                     None
                 };
                 at += count;
-                (object, self.objects.types.get(object), first)
+                (object, self.objects.type_slots.get(object), first)
             })
         })
     }
@@ -512,11 +533,11 @@ impl GraphBuilder {
     }
 }
 
-impl SectionBuild {
-    pub(super) fn note_id(&mut self, id: u64) {
+impl SectionInProgress {
+    pub(super) fn add_id(&mut self, id: u64) {
         self.id_range.get_or_insert(IdRange::of(id)).add(id);
-        self.is_ascending &= self.last_id.is_none_or(|last| last < id);
+        self.has_ascending_ids &= self.last_id.is_none_or(|last| last < id);
         self.last_id = Some(id);
-        self.objects += 1;
+        self.object_count += 1;
     }
 }

@@ -13,7 +13,7 @@ impl HeapGraph {
         let classes = self.mark_classes_to_store();
         if !classes.is_empty() {
             let (mut counts, mut targets) = std::mem::take(&mut self.references).into_lists(self.node_count());
-            self.append_classes(&classes, &mut counts, &mut targets);
+            self.append_class_references(&classes, &mut counts, &mut targets);
             self.references = Csr::of_lists(&counts, targets);
             self.referrers = Default::default();
         }
@@ -29,24 +29,29 @@ impl HeapGraph {
         self.strong_roots().for_each(|root| {
             is_root.insert(root.node);
         });
-        let is_new = |type_id, class| !self.types.class_is_stored(type_id) && !is_root.contains(class);
+        let is_new = |type_id, class| !self.types.stores_class_reference(type_id) && !is_root.contains(class);
         let types = (0..self.types.details.len()).map(TypeId::new);
         let class_of = |type_id| self.types.class_object(type_id).filter(|&class| is_new(type_id, class));
         let classes: Vec<Option<NodeId>> = types.clone().map(class_of).collect();
         for (details, class) in self.types.details.iter_mut().zip(&classes) {
-            details.class_is_stored |= class.is_some();
+            details.stores_class_reference |= class.is_some();
         }
         let is_left_out: Vec<bool> = types
-            .map(|type_id| self.types.class_object(type_id).is_some() && !self.types.class_is_stored(type_id))
+            .map(|type_id| self.types.class_object(type_id).is_some() && !self.types.stores_class_reference(type_id))
             .collect();
         let types = &self.node_types;
-        self.classes_left_out =
+        self.objects_without_stored_class =
             parallel::count(types.len(), |at| is_left_out.get(types.get(at).index()) == Some(&true));
         if classes.iter().any(Option::is_some) { classes } else { Vec::new() }
     }
 
     /// Puts these behind the references of their objects: from the back, so that each reference moves once.
-    pub(super) fn append_classes(&self, classes: &[Option<NodeId>], counts: &mut [u32], targets: &mut Vec<NodeId>) {
+    pub(super) fn append_class_references(
+        &self,
+        classes: &[Option<NodeId>],
+        counts: &mut [u32],
+        targets: &mut Vec<NodeId>,
+    ) {
         let class_of = |index: usize| classes.get(self.node_types.get(index).index()).copied().flatten();
         let added = parallel::count(counts.len(), |index| class_of(index).is_some());
         let (mut end, mut to) = (targets.len(), targets.len() + added);
@@ -91,7 +96,7 @@ impl Csr {
     /// by lists, which are within the column.
     fn into_lists(self, node_count: usize) -> (Vec<u32>, Vec<NodeId>) {
         let Csr { offsets, targets } = self;
-        match targets.into_memory() {
+        match targets.into_vec() {
             Ok(targets) => (parallel::collect_indexed(node_count, |index| offsets.range(index).len() as u32), targets),
             Err(targets) => Csr { offsets, targets }.copied_without(node_count, &[]),
         }

@@ -27,7 +27,7 @@ pub trait MappedImage: fmt::Debug + Send + Sync {
     fn bytes(&self, range: Range<usize>) -> &[u8];
 
     /// Remembers that what was written cannot be right, though it is as it was written.
-    fn reject(&self, reason: &'static str);
+    fn mark_damaged(&self, reason: &'static str);
 }
 
 /// Takes columns, each under a name of its own.
@@ -36,13 +36,13 @@ pub trait ColumnSink {
     ///
     /// # Errors
     /// When they cannot be written.
-    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+    fn put_column(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
 /// Gives columns back.
 pub trait ColumnSource {
     /// Place of a column; `None` when there is none of this name.
-    fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)>;
+    fn find_column(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)>;
 }
 
 /// A number that columns are made of.
@@ -69,20 +69,22 @@ pub struct Column<T>(ColumnForm<T>);
 
 #[derive(Debug)]
 enum ColumnForm<T> {
+    /// In memory of its own.
     Owned(Vec<T>),
+    /// In an image, checked piece by piece.
     Stored(Box<StoredColumn<T>>),
 }
 
 #[derive(Debug)]
 struct StoredColumn<T> {
     image: Arc<dyn MappedImage>,
-    range: Range<usize>,
+    byte_range: Range<usize>,
     /// Upper bound of every value, excluded; `u64::MAX` for no limit.
     value_limit: u64,
     checked_pieces: Box<[AtomicBool]>,
     /// In place of the whole column, once a piece of it turned out damaged.
     zeros: OnceLock<Box<[T]>>,
-    number: PhantomData<T>,
+    number_type: PhantomData<T>,
 }
 
 impl<T> Default for Column<T> {
@@ -100,19 +102,19 @@ impl<T> From<Vec<T>> for Column<T> {
 impl<T: ColumnNumber> Column<T> {
     /// The column of this name, whose values must all be below `limit` (`u64::MAX`: any). `None` when there is none, or
     /// when its length is no whole number of values.
-    pub fn stored(source: &dyn ColumnSource, name: &str, limit: u64) -> Option<Self> {
-        let (image, range) = source.place(name)?;
+    pub fn from_stored(source: &dyn ColumnSource, name: &str, limit: u64) -> Option<Self> {
+        let (image, range) = source.find_column(name)?;
         if !range.len().is_multiple_of(size_of::<T>()) {
             return None;
         }
         let checked = (0..range.len().div_ceil(PIECE_BYTES)).map(|_| AtomicBool::new(false)).collect();
         Some(Column(ColumnForm::Stored(Box::new(StoredColumn {
             image,
-            range,
+            byte_range: range,
             value_limit: limit,
             checked_pieces: checked,
             zeros: OnceLock::new(),
-            number: PhantomData,
+            number_type: PhantomData,
         }))))
     }
 
@@ -121,7 +123,7 @@ impl<T: ColumnNumber> Column<T> {
     pub fn len(&self) -> usize {
         match &self.0 {
             ColumnForm::Owned(values) => values.len(),
-            ColumnForm::Stored(stored) => stored.range.len() / size_of::<T>(),
+            ColumnForm::Stored(stored) => stored.byte_range.len() / size_of::<T>(),
         }
     }
 
@@ -150,7 +152,7 @@ impl<T: ColumnNumber> Column<T> {
 
     /// All of them, where they are in memory of their own: for loops that ask once for each value.
     #[inline(always)]
-    pub(super) fn in_memory(&self) -> Option<&[T]> {
+    pub(super) fn values_in_memory(&self) -> Option<&[T]> {
         match &self.0 {
             ColumnForm::Owned(values) => Some(values),
             ColumnForm::Stored(_) => None,
@@ -158,7 +160,7 @@ impl<T: ColumnNumber> Column<T> {
     }
 
     /// The vector they lie in, where they are in memory of their own; else the column.
-    pub(super) fn into_memory(self) -> Result<Vec<T>, Self> {
+    pub(super) fn into_vec(self) -> Result<Vec<T>, Self> {
         match self.0 {
             ColumnForm::Owned(values) => Ok(values),
             stored => Err(Column(stored)),
@@ -185,7 +187,7 @@ impl<T: ColumnNumber> Column<T> {
     /// # Errors
     /// Those of the sink.
     pub fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
-        sink.put(name, bytemuck::cast_slice(self.all_values()))
+        sink.put_column(name, bytemuck::cast_slice(self.all_values()))
     }
 }
 
@@ -195,33 +197,38 @@ impl<T: ColumnNumber> StoredColumn<T> {
     #[inline(never)]
     fn slice(&self, range: Range<usize>) -> &[T] {
         let bytes = range.start * size_of::<T>()..range.end * size_of::<T>();
-        assert!(bytes.end <= self.range.len(), "index {} of {}", range.end, self.range.len() / size_of::<T>());
+        assert!(
+            bytes.end <= self.byte_range.len(),
+            "index {} of {}",
+            range.end,
+            self.byte_range.len() / size_of::<T>()
+        );
         if let Some(zeros) = self.zeros.get() {
             return &zeros[range];
         }
         if !bytes.is_empty() {
             for piece in bytes.start / PIECE_BYTES..=(bytes.end - 1) / PIECE_BYTES {
                 if !self.checked_pieces[piece].load(Ordering::Acquire) && !self.check_piece(piece) {
-                    let count = self.range.len() / size_of::<T>();
+                    let count = self.byte_range.len() / size_of::<T>();
                     return &self.zeros.get_or_init(|| vec![T::zeroed(); count].into_boxed_slice())[range];
                 }
             }
         }
-        bytemuck::cast_slice(self.image.bytes(self.range.start + bytes.start..self.range.start + bytes.end))
+        bytemuck::cast_slice(self.image.bytes(self.byte_range.start + bytes.start..self.byte_range.start + bytes.end))
     }
 
     /// The image knows what was written; whether it makes sense only whoever reads it.
     #[cold]
     fn check_piece(&self, piece: usize) -> bool {
-        let start = self.range.start + piece * PIECE_BYTES;
-        let end = self.range.end.min(start + PIECE_BYTES);
+        let start = self.byte_range.start + piece * PIECE_BYTES;
+        let end = self.byte_range.end.min(start + PIECE_BYTES);
         if !self.image.verify(start..end) {
             return false;
         }
         if self.value_limit < u64::MAX {
             let values: &[T] = bytemuck::cast_slice(self.image.bytes(start..end));
             if values.iter().map(|value| value.value()).max().is_some_and(|value| value >= self.value_limit) {
-                self.image.reject("a number in it is out of range");
+                self.image.mark_damaged("a number in it is out of range");
                 return false;
             }
         }
@@ -250,7 +257,7 @@ mod tests {
             &bytemuck::cast_slice(&self.words)[range]
         }
 
-        fn reject(&self, _: &'static str) {
+        fn mark_damaged(&self, _: &'static str) {
             self.is_rejected.store(true, Ordering::Relaxed);
         }
     }
@@ -258,7 +265,7 @@ mod tests {
     struct One(Arc<Numbers>);
 
     impl ColumnSource for One {
-        fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
+        fn find_column(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
             let image: Arc<dyn MappedImage> = self.0.clone();
             (name == "numbers").then(|| (image, 0..self.0.words.len() * 8))
         }
@@ -269,7 +276,7 @@ mod tests {
         let mut words: Vec<u64> = (0..20_000).collect();
         words[19_000] = 20_000;
         let source = One(Arc::new(Numbers { words, is_rejected: AtomicBool::new(false) }));
-        let column: Column<u64> = Column::stored(&source, "numbers", 20_000).expect("it is there");
+        let column: Column<u64> = Column::from_stored(&source, "numbers", 20_000).expect("it is there");
         assert_eq!(column.get(5), 5);
         assert_eq!(column.slice(8_000..8_100), (8_000..8_100).collect::<Vec<u64>>());
         assert_eq!(column.partition_point(|value| value < 1_234), 1_234);
@@ -277,6 +284,6 @@ mod tests {
         assert_eq!(column.get(19_000), 0);
         assert!(source.0.is_rejected.load(Ordering::Relaxed));
         assert_eq!(column.slice(8_000..8_002), [0, 0]);
-        assert!(Column::<u64>::stored(&source, "others", 1).is_none());
+        assert!(Column::<u64>::from_stored(&source, "others", 1).is_none());
     }
 }

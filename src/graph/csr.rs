@@ -78,8 +78,8 @@ impl CsrOffsets {
 
     /// The groups and the starts, if they are in memory.
     #[inline(always)]
-    fn in_memory(&self) -> Option<(&[u64], &[u16])> {
-        Some((self.group_starts.in_memory()?, self.starts_in_group.in_memory()?))
+    fn starts_in_memory(&self) -> Option<(&[u64], &[u16])> {
+        Some((self.group_starts.values_in_memory()?, self.starts_in_group.values_in_memory()?))
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -93,9 +93,9 @@ impl CsrOffsets {
     }
 
     fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize) -> Option<Self> {
-        let groups = Column::stored(source, &format!("{name}.groups"), u64::MAX)?;
-        let starts = Column::stored(source, &format!("{name}.starts"), u64::MAX)?;
-        let far = Column::stored(source, &format!("{name}.far"), u64::MAX)?;
+        let groups = Column::from_stored(source, &format!("{name}.groups"), u64::MAX)?;
+        let starts = Column::from_stored(source, &format!("{name}.starts"), u64::MAX)?;
+        let far = Column::from_stored(source, &format!("{name}.far"), u64::MAX)?;
         let fits = starts.len() == nodes + 1 && groups.len() == starts.len().div_ceil(NODES_PER_GROUP);
         fits.then_some(CsrOffsets { group_starts: groups, starts_in_group: starts, far_starts: far })
     }
@@ -118,7 +118,9 @@ impl Csr {
     #[inline(always)]
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
         // The common case on its own: walks over a whole graph come here for every object.
-        if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
+        if let (Some((groups, starts)), Some(targets)) =
+            (self.offsets.starts_in_memory(), self.targets.values_in_memory())
+        {
             let (own, next) = (groups[index / NODES_PER_GROUP], groups[(index + 1) / NODES_PER_GROUP]);
             if (own | next) & FAR_GROUP_MARK == 0 {
                 return &targets
@@ -139,7 +141,7 @@ impl Csr {
     /// Asks for the place where the targets of a node begin.
     #[inline(always)]
     pub(super) fn prefetch_offset(&self, index: usize) {
-        if let Some((_, starts)) = self.offsets.in_memory() {
+        if let Some((_, starts)) = self.offsets.starts_in_memory() {
             prefetch(starts, index);
         }
     }
@@ -147,7 +149,9 @@ impl Csr {
     /// Asks for the first targets of a node; reads where they begin.
     #[inline(always)]
     pub(super) fn prefetch_targets(&self, index: usize) {
-        if let (Some((groups, starts)), Some(targets)) = (self.offsets.in_memory(), self.targets.in_memory()) {
+        if let (Some((groups, starts)), Some(targets)) =
+            (self.offsets.starts_in_memory(), self.targets.values_in_memory())
+        {
             // Past the end, and nothing happens, where the group is one of starts far apart.
             prefetch(targets, (groups[index / NODES_PER_GROUP] as usize).wrapping_add(starts[index].into()));
         }
@@ -160,7 +164,7 @@ impl Csr {
 
     pub(super) fn from_stored(source: &dyn ColumnSource, name: &str, nodes: usize, references: usize) -> Option<Csr> {
         let offsets = CsrOffsets::from_stored(source, name, nodes)?;
-        let targets: Column<NodeId> = Column::stored(source, name, nodes as u64)?;
+        let targets: Column<NodeId> = Column::from_stored(source, name, nodes as u64)?;
         (targets.len() == references).then_some(Csr { offsets, targets })
     }
 

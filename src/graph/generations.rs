@@ -21,8 +21,8 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Returns true if the collector keeps it anywhere.
-    pub fn is_known(self) -> bool {
+    /// Returns true if objects of it are in one of the dump's ranges.
+    pub fn is_in_range(self) -> bool {
         self != Generation::Outside
     }
 
@@ -83,9 +83,9 @@ pub(super) fn generation_runs(ranges: &[GenerationRange], maps: &[SectionIds]) -
     };
     for (at, range) in sorted.iter().enumerate() {
         let end = sorted.get(at + 1).map_or(range.end, |following| range.end.min(following.start));
-        push(map.ids.count_below(range.start) as usize, Generation::Outside, &mut next);
-        push(map.ids.count_below(end) as usize, range.generation, &mut next);
+        push(map.id_map.count_below(range.start) as usize, Generation::Outside, &mut next);
+        push(map.id_map.count_below(end) as usize, range.generation, &mut next);
     }
-    push(map.ids.len(), Generation::Outside, &mut next);
+    push(map.id_map.len(), Generation::Outside, &mut next);
     runs
 }

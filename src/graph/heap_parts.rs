@@ -43,7 +43,7 @@ impl HeapParts {
     }
 
     /// The same from an index, if it is of so many nodes.
-    pub(super) fn checked(&self, nodes: usize) -> Option<Self> {
+    pub(super) fn clone_if_valid(&self, nodes: usize) -> Option<Self> {
         let fits = |(run, part): &(Range<usize>, u32)| {
             run.start <= run.end && run.end <= nodes && (*part as usize) < self.names.len()
         };
@@ -61,7 +61,7 @@ pub enum ClearableKind {
     Final,
 }
 
-/// A strong reference that the runtime may give up.
+/// A strong reference that the runtime may give up: a soft one, or a finalizer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SoftReference {
     /// The reference object.
@@ -81,7 +81,7 @@ pub(super) fn resolve_soft_references(
         .into_iter()
         .filter_map(|(section, from, to, holding)| {
             let map = &maps[section as usize];
-            Some(SoftReference { source: map.node(from)?, target: map.node(to)?, kind: holding })
+            Some(SoftReference { source: map.node_of_id(from)?, target: map.node_of_id(to)?, kind: holding })
         })
         .collect();
     resolved.sort_unstable();
@@ -89,7 +89,7 @@ pub(super) fn resolve_soft_references(
 }
 
 /// Numbers of one in a column: source, target, 1 for `Final`.
-pub(super) const SOFT_NUMBERS: usize = 3;
+pub(super) const NUMBERS_PER_SOFT_REFERENCE: usize = 3;
 
 pub(super) fn store_soft_references(soft: &[SoftReference], sink: &mut dyn ColumnSink) -> io::Result<()> {
     let numbers =
@@ -97,7 +97,10 @@ pub(super) fn store_soft_references(soft: &[SoftReference], sink: &mut dyn Colum
     Column::from(numbers.collect::<Vec<u32>>()).store(sink, "soft")
 }
 
-pub(super) fn soft_reference_of([source, target, kind]: [u32; SOFT_NUMBERS], nodes: usize) -> Option<SoftReference> {
+pub(super) fn soft_reference_from_numbers(
+    [source, target, kind]: [u32; NUMBERS_PER_SOFT_REFERENCE],
+    nodes: usize,
+) -> Option<SoftReference> {
     let holding = if kind == 0 { ClearableKind::Soft } else { ClearableKind::Final };
     let fits = (source as usize) < nodes && (target as usize) < nodes && kind < 2;
     fits.then_some(SoftReference { source: NodeId(source), target: NodeId(target), kind: holding })

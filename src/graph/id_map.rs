@@ -12,21 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use super::column::{Column, ColumnSink, ColumnSource};
 
-/// Units in one page of the paged form.
+/// A page of the paged form has 2 to the power of this many units.
 const PAGE_BITS: u32 = 15;
 const WORDS_PER_PAGE: usize = 1 << (PAGE_BITS - 6);
 /// A flat bitmap is taken up to this many bytes per id (1.5 bits of bitmap and rank for each unit of the range).
-const FLAT_BYTES_PER_ID: u64 = 4;
+const MAX_FLAT_BYTES_PER_ID: u64 = 4;
 /// A paged one up to this; a sorted array costs 8.
-const PAGED_BYTES_PER_ID: usize = 10;
+const MAX_PAGED_BYTES_PER_ID: usize = 10;
 
 /// The ids of one section, each with its rank.
 #[derive(Debug)]
+/// The smallest id.
 pub(super) struct IdRankMap {
+    /// Low bits in which no two ids differ: a unit stands for `1 << shift` ids.
     base: u64,
     shift: u32,
     form: MapForm,
-    count: usize,
+    id_count: usize,
 }
 
 #[derive(Debug)]
@@ -41,10 +43,13 @@ enum MapForm {
 #[derive(Debug)]
 struct PagedBitmap {
     bitmap: Bitmap,
+    /// Numbers of the pages, ascending.
     page_numbers: Column<u64>,
+    /// By number of a page: its place among them.
     directory: FxHashMap<u64, u32>,
 }
 
+/// A bit for each unit, and how many ids there are before each run of words.
 #[derive(Debug, Default)]
 struct Bitmap {
     words: Column<u64>,
@@ -78,7 +83,7 @@ impl BitmapWords {
 }
 
 impl Bitmap {
-    fn count_ranks(&mut self) {
+    fn compute_ranks(&mut self) {
         let mut rank = 0u32;
         let ranks = self.words.all_values().iter().map(|word| {
             let before = rank;
@@ -91,7 +96,9 @@ impl Bitmap {
     #[inline(always)]
     fn rank(&self, unit: usize) -> Option<u32> {
         // The common case on its own: every reference of a dump comes here.
-        if let (Some(words), Some(ranks), 0) = (self.words.in_memory(), self.ranks.in_memory(), self.run_bits) {
+        if let (Some(words), Some(ranks), 0) =
+            (self.words.values_in_memory(), self.ranks.values_in_memory(), self.run_bits)
+        {
             let word = *words.get(unit >> 6)?;
             let bit = 1u64 << (unit & 63);
             return (word & bit != 0).then(|| ranks[unit >> 6] + (word & (bit - 1)).count_ones());
@@ -110,12 +117,12 @@ impl Bitmap {
         if word & bit == 0 {
             return None;
         }
-        Some(self.rank_of_word(unit >> 6) + (word & (bit - 1)).count_ones())
+        Some(self.rank_before_word(unit >> 6) + (word & (bit - 1)).count_ones())
     }
 
     /// Ids before a word.
     #[inline]
-    fn rank_of_word(&self, at: usize) -> u32 {
+    fn rank_before_word(&self, at: usize) -> u32 {
         if self.run_bits == 0 {
             return self.ranks.get(at);
         }
@@ -152,13 +159,13 @@ impl Bitmap {
     fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
         self.words.store(sink, name)?;
         let runs = (0..self.words.len()).step_by(1 << STORED_RUN_BITS);
-        let ranks: Vec<u32> = runs.map(|at| self.rank_of_word(at)).collect();
+        let ranks: Vec<u32> = runs.map(|at| self.rank_before_word(at)).collect();
         Column::from(ranks).store(sink, &format!("{name}.ranks"))
     }
 
     fn from_stored(source: &dyn ColumnSource, name: &str, count: usize) -> Option<Self> {
-        let words: Column<u64> = Column::stored(source, name, u64::MAX)?;
-        let ranks: Column<u32> = Column::stored(source, &format!("{name}.ranks"), count as u64 + 1)?;
+        let words: Column<u64> = Column::from_stored(source, name, u64::MAX)?;
+        let ranks: Column<u32> = Column::from_stored(source, &format!("{name}.ranks"), count as u64 + 1)?;
         let fits = words.len().div_ceil(1 << STORED_RUN_BITS) == ranks.len() && !words.is_empty();
         fits.then_some(Bitmap { words, ranks, run_bits: STORED_RUN_BITS })
     }
@@ -166,7 +173,7 @@ impl Bitmap {
 
 /// The part of a map that is stored as JSON.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct StoredIds {
+pub(super) struct StoredIdRankMap {
     base: u64,
     shift: u32,
     count: usize,
@@ -190,6 +197,7 @@ pub(super) struct IdRange {
     pub(super) max: u64,
     /// All ids xor'ed with the first, or'ed together: its trailing zeros are the alignment.
     pub(super) varying_bits: u64,
+    /// The id that was added first.
     pub(super) first: u64,
 }
 
@@ -214,47 +222,51 @@ impl IdRange {
 
 impl IdRankMap {
     pub(super) fn empty() -> Self {
-        IdRankMap { base: 0, shift: 0, form: MapForm::SortedIds(Column::default()), count: 0 }
+        IdRankMap { base: 0, shift: 0, form: MapForm::SortedIds(Column::default()), id_count: 0 }
     }
 
     /// Memory that `build` takes at most.
-    pub(super) fn most_bytes(range: IdRange, len: usize) -> u64 {
+    pub(super) fn max_build_bytes(range: IdRange, len: usize) -> u64 {
         let shift = if range.varying_bits == 0 { 0 } else { range.varying_bits.trailing_zeros() };
         let flat = (((range.max - range.min) >> shift) / 64 + 1).saturating_mul(12);
-        if flat <= 64 + FLAT_BYTES_PER_ID * len as u64 { flat } else { PAGED_BYTES_PER_ID as u64 * len as u64 }
+        if flat <= 64 + MAX_FLAT_BYTES_PER_ID * len as u64 { flat } else { MAX_PAGED_BYTES_PER_ID as u64 * len as u64 }
     }
 
     /// The map of `ids()`, which is asked for up to two times and may give repeats. O(ids + range / 64).
     pub(super) fn build<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
-        let mut map = Self::fill(range, len, ids);
-        map.count_ranks();
+        let mut map = Self::build_without_ranks(range, len, ids);
+        map.compute_ranks();
         map
     }
 
     /// Makes a map that was filled ready to be asked.
-    pub(super) fn count_ranks(&mut self) {
+    pub(super) fn compute_ranks(&mut self) {
         match &mut self.form {
-            MapForm::FlatBitmap(bitmap) => bitmap.count_ranks(),
-            MapForm::PagedBitmap(paged) => paged.bitmap.count_ranks(),
+            MapForm::FlatBitmap(bitmap) => bitmap.compute_ranks(),
+            MapForm::PagedBitmap(paged) => paged.bitmap.compute_ranks(),
             MapForm::SortedIds(_) => {}
         }
     }
 
-    /// The same as `build`, up to `count_ranks`: that needs no ids any more.
-    pub(super) fn fill<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
+    /// The same as `build`, up to `compute_ranks`: that needs no ids any more.
+    pub(super) fn build_without_ranks<I: Iterator<Item = u64>>(
+        range: IdRange,
+        len: usize,
+        ids: impl Fn() -> I,
+    ) -> Self {
         let base = range.min;
         let shift = if range.varying_bits == 0 { 0 } else { range.varying_bits.trailing_zeros() };
         let top = (range.max - base) >> shift;
         let flat_words = top / 64 + 1;
-        if flat_words.saturating_mul(12) <= 64 + FLAT_BYTES_PER_ID * len as u64 {
+        if flat_words.saturating_mul(12) <= 64 + MAX_FLAT_BYTES_PER_ID * len as u64 {
             let mut bitmap = BitmapWords::new(flat_words as usize);
             for id in ids() {
                 bitmap.set(((id - base) >> shift) as usize);
             }
             let (bitmap, count) = bitmap.finish();
-            return IdRankMap { base, shift, form: MapForm::FlatBitmap(bitmap), count };
+            return IdRankMap { base, shift, form: MapForm::FlatBitmap(bitmap), id_count: count };
         }
-        if let Some(map) = Self::build_paged(base, shift, len, &ids) {
+        if let Some(map) = Self::try_build_paged(base, shift, len, &ids) {
             return map;
         }
         let mut sorted = Vec::with_capacity(len);
@@ -262,11 +274,16 @@ impl IdRankMap {
         sorted.sort_unstable();
         sorted.dedup();
         let count = sorted.len();
-        IdRankMap { base, shift, form: MapForm::SortedIds(sorted.into()), count }
+        IdRankMap { base, shift, form: MapForm::SortedIds(sorted.into()), id_count: count }
     }
 
-    fn build_paged<I: Iterator<Item = u64>>(base: u64, shift: u32, len: usize, ids: &impl Fn() -> I) -> Option<Self> {
-        let page_limit = len * PAGED_BYTES_PER_ID / (WORDS_PER_PAGE * 12);
+    fn try_build_paged<I: Iterator<Item = u64>>(
+        base: u64,
+        shift: u32,
+        len: usize,
+        ids: &impl Fn() -> I,
+    ) -> Option<Self> {
+        let page_limit = len * MAX_PAGED_BYTES_PER_ID / (WORDS_PER_PAGE * 12);
         let mut directory: FxHashMap<u64, u32> = FxHashMap::default();
         let mut last = u64::MAX;
         for id in ids() {
@@ -296,12 +313,12 @@ impl IdRankMap {
         }
         let (bitmap, count) = bitmap.finish();
         let paged = PagedBitmap { bitmap, page_numbers: numbers.into(), directory };
-        Some(IdRankMap { base, shift, form: MapForm::PagedBitmap(Box::new(paged)), count })
+        Some(IdRankMap { base, shift, form: MapForm::PagedBitmap(Box::new(paged)), id_count: count })
     }
 
     /// Distinct ids.
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.id_count
     }
 
     /// Number of smaller ids, if `id` is in the map. O(1), or a binary search in the sorted form.
@@ -341,7 +358,7 @@ impl IdRankMap {
 
     /// Number of ids that are smaller than `id`, which need not be in the map. O(log² ids).
     pub(super) fn count_below(&self, id: u64) -> u32 {
-        let (mut low, mut high) = (0, self.count as u32);
+        let (mut low, mut high) = (0, self.id_count as u32);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.select(middle) < id { low = middle + 1 } else { high = middle }
@@ -350,7 +367,7 @@ impl IdRankMap {
     }
 
     /// Writes the map's columns under names that begin with `name`.
-    pub(super) fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<StoredIds> {
+    pub(super) fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<StoredIdRankMap> {
         let form = match &self.form {
             MapForm::FlatBitmap(bitmap) => {
                 bitmap.store(sink, name)?;
@@ -366,12 +383,12 @@ impl IdRankMap {
                 StoredForm::SortedIds
             }
         };
-        Ok(StoredIds { base: self.base, shift: self.shift, count: self.count, form })
+        Ok(StoredIdRankMap { base: self.base, shift: self.shift, count: self.id_count, form })
     }
 
     /// The map back; `None` when the columns are not those of a map. O(1), or O(pages).
-    pub(super) fn from_stored(stored: &StoredIds, source: &dyn ColumnSource, name: &str) -> Option<Self> {
-        let StoredIds { base, shift, count, form } = *stored;
+    pub(super) fn from_stored(stored: &StoredIdRankMap, source: &dyn ColumnSource, name: &str) -> Option<Self> {
+        let StoredIdRankMap { base, shift, count, form } = *stored;
         if shift > 63 {
             return None;
         }
@@ -379,7 +396,7 @@ impl IdRankMap {
             StoredForm::FlatBitmap => MapForm::FlatBitmap(Bitmap::from_stored(source, name, count)?),
             StoredForm::PagedBitmap => {
                 let bitmap = Bitmap::from_stored(source, name, count)?;
-                let numbers: Column<u64> = Column::stored(source, &format!("{name}.pages"), u64::MAX)?;
+                let numbers: Column<u64> = Column::from_stored(source, &format!("{name}.pages"), u64::MAX)?;
                 if bitmap.words.len() != numbers.len() * WORDS_PER_PAGE {
                     return None;
                 }
@@ -387,14 +404,14 @@ impl IdRankMap {
                     numbers.all_values().iter().enumerate().map(|(slot, &number)| (number, slot as u32)).collect();
                 MapForm::PagedBitmap(Box::new(PagedBitmap { bitmap, page_numbers: numbers, directory }))
             }
-            StoredForm::SortedIds => MapForm::SortedIds(Column::stored(source, name, u64::MAX)?),
+            StoredForm::SortedIds => MapForm::SortedIds(Column::from_stored(source, name, u64::MAX)?),
         };
         let can_hold = match &form {
             MapForm::FlatBitmap(bitmap) => bitmap.words.len() * 64,
             MapForm::PagedBitmap(paged) => paged.bitmap.words.len() * 64,
             MapForm::SortedIds(sorted) => sorted.len(),
         };
-        (count <= can_hold).then_some(IdRankMap { base, shift, form, count })
+        (count <= can_hold).then_some(IdRankMap { base, shift, form, id_count: count })
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

@@ -27,11 +27,11 @@ pub struct SectionId(pub(super) u32);
 /// roots, of which few have a name, a thread or a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
-pub(super) struct OneBasedNumber(NonZeroU32);
+pub(super) struct NonMaxNumber(NonZeroU32);
 
-impl OneBasedNumber {
+impl NonMaxNumber {
     pub(super) fn new(number: u32) -> Self {
-        OneBasedNumber(NonZeroU32::MIN.saturating_add(number))
+        NonMaxNumber(NonZeroU32::MIN.saturating_add(number))
     }
 
     pub(super) fn number(self) -> u32 {

@@ -82,7 +82,7 @@ impl Java {
 }
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
-    match graph.find(None, id) {
+    match graph.find_by_id(None, id) {
         IdLookup::One(node) => node,
         other => panic!("{id:x}: {other:?}"),
     }
@@ -163,13 +163,13 @@ impl MappedImage for Words {
         &bytemuck::cast_slice(&self.0)[range]
     }
 
-    fn reject(&self, reason: &'static str) {
+    fn mark_damaged(&self, reason: &'static str) {
         panic!("{reason}");
     }
 }
 
 impl ColumnSink for Columns {
-    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn put_column(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         assert!(self.0.insert(name.into(), Arc::new(Words(words, bytes.len()))).is_none(), "{name} twice");
@@ -178,7 +178,7 @@ impl ColumnSink for Columns {
 }
 
 impl ColumnSource for Columns {
-    fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
+    fn find_column(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
         let words = Arc::clone(self.0.get(name)?);
         let bytes = words.1;
         Some((words, 0..bytes))
@@ -273,8 +273,8 @@ fn types_say_what_the_dump_says() {
         assert_eq!(types.loader(app), Loader::Object(node(graph, LOADER)));
         assert_eq!(types.superclass_chain(app).collect::<Vec<_>>(), [app, object]);
         assert_eq!(types.class_object(class), Some(node(graph, CLASS_CLASS)));
-        assert_eq!(types.of_class_object(node(graph, NODE_CLASS)), Some(app));
-        assert_eq!(types.of_class_object(node(graph, FIRST)), None);
+        assert_eq!(types.type_of_class_object(node(graph, NODE_CLASS)), Some(app));
+        assert_eq!(types.type_of_class_object(node(graph, FIRST)), None);
         let names: Vec<(TypeId, &str)> =
             types.instance_fields(app).map(|(declaring, field)| (declaring, types.text(field.name))).collect();
         assert_eq!(names, [(app, "next"), (object, "value")]);
@@ -288,12 +288,15 @@ fn what_lies_on_a_stack_is_held_by_its_thread_where_that_is_an_object() {
     let mut java = java();
     let kind = RootKind::JavaFrame;
     // The record comes before its thread: other writers have it so.
-    let local = RootRecord { thread: Some(7), frame: Some(1), ..RootRecord::new(SECOND, kind, 0) };
+    let local = RootRecord { thread_serial: Some(7), frame_index: Some(1), ..RootRecord::new(SECOND, kind, 0) };
     java.builder.add_root_record(java.section, local);
-    java.builder.add_root_record(java.section, RootRecord { thread: Some(8), ..RootRecord::new(FIRST, kind, 0) });
-    java.builder.add_root_record(java.section, RootRecord::new(FIRST, RootKind::Unreachable, 0));
     java.builder
-        .add_root_record(java.section, RootRecord { thread: Some(7), ..RootRecord::new(THREAD, RootKind::Thread, 0) });
+        .add_root_record(java.section, RootRecord { thread_serial: Some(8), ..RootRecord::new(FIRST, kind, 0) });
+    java.builder.add_root_record(java.section, RootRecord::new(FIRST, RootKind::Unreachable, 0));
+    java.builder.add_root_record(
+        java.section,
+        RootRecord { thread_serial: Some(7), ..RootRecord::new(THREAD, RootKind::Thread, 0) },
+    );
     java.classes_and_objects(&[]);
     let mut frame = |method: &str, line| StackFrame {
         method: java.builder.intern_text(method),
@@ -302,11 +305,12 @@ fn what_lies_on_a_stack_is_held_by_its_thread_where_that_is_an_object() {
         source_file: Some(java.builder.intern_text("Node.java")),
         line,
     };
-    let frames = vec![frame("inner", Line::Native), frame("outer", Line::Number(42))];
+    let frames = vec![frame("inner", SourceLine::Native), frame("outer", SourceLine::Number(42))];
     let name = Some(java.builder.intern_text("main"));
     let stack = java.builder.add_stack(frames).expect("there is memory");
-    java.builder.add_thread(java.section, ThreadRecord { name, serial: 7, object: Some(THREAD), stack });
-    java.builder.add_thread(java.section, ThreadRecord { serial: 8, object: Some(0x999), ..ThreadRecord::default() });
+    java.builder.add_thread(java.section, ThreadRecord { name, serial: 7, object_id: Some(THREAD), stack });
+    java.builder
+        .add_thread(java.section, ThreadRecord { serial: 8, object_id: Some(0x999), ..ThreadRecord::default() });
     let mut graph = java.graph();
     graph.name_threads(|_, thread| Some(format!("thread {}", thread.serial)));
     let mut again = stored(&graph);
@@ -315,12 +319,12 @@ fn what_lies_on_a_stack_is_held_by_its_thread_where_that_is_an_object() {
         assert_eq!((thread.serial, thread.node), (7, Some(node(graph, THREAD))));
         assert_eq!(thread.name.map(|name| graph.name(name)), Some("main"));
         assert_eq!(graph.threads()[1].name.map(|name| graph.name(name)), Some("thread 8"));
-        let lines: Vec<Line> = graph.frames_of(thread).iter().map(|frame| frame.line).collect();
-        assert_eq!(lines, [Line::Native, Line::Number(42)]);
+        let lines: Vec<SourceLine> = graph.frames_of(thread).iter().map(|frame| frame.line).collect();
+        assert_eq!(lines, [SourceLine::Native, SourceLine::Number(42)]);
 
         let roots: Vec<&Root> = graph.roots().iter().filter(|root| root.kind == kind).collect();
         let frame = graph.frame_of(roots[0]).expect("a frame");
-        assert_eq!((graph.name(frame.method), frame.line), ("outer", Line::Number(42)));
+        assert_eq!((graph.name(frame.method), frame.line), ("outer", SourceLine::Number(42)));
         assert!(roots[0].is_through_thread && !roots[0].is_strong() && !roots[0].is_weak());
         // A thread without an object holds nothing: its roots stand for themselves.
         assert!(roots[1].is_strong() && graph.frame_of(roots[1]).is_none());

@@ -19,15 +19,15 @@ mod builder;
 mod byte_counts;
 mod class_references;
 mod column;
-mod columns;
 mod csr;
 mod generations;
+mod graph_names;
 mod heap_parts;
 mod id_map;
 mod ids;
-mod names;
 mod node_set;
 mod numbered_objects;
+mod object_columns;
 mod object_order;
 mod packed_objects;
 mod petgraph_interop;
@@ -41,9 +41,9 @@ mod resolve_references;
 mod roots;
 mod sections;
 mod shown_types;
-mod stored;
+mod stored_graph;
 mod threads;
-mod two_streams;
+mod two_stream_builder;
 mod type_columns;
 mod type_set;
 mod types;
@@ -55,22 +55,24 @@ pub use budget::{BuildError, MemoryBudget, MemoryShare, make_room};
 pub use builder::GraphBuilder;
 pub use byte_counts::{ByteCounts, PackedBytes};
 pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, MappedImage};
-pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
+pub use graph_names::{GraphNameId, GraphNames};
 pub use heap_parts::{ClearableKind, HeapParts, SoftReference};
 pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
-pub use names::{GraphNameId, GraphNames};
 pub use node_set::NodeSet;
 pub use numbered_objects::{NumberedObjects, NumberedWeakReference, ObjectIds};
-pub use petgraph_interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
+pub use object_columns::ObjectColumns;
+pub use petgraph_interop::{
+    All, AnyNeighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength, StrongNeighbors,
+};
 pub(crate) use prefetch::prefetch;
 pub use references::{Reference, References, Referrers};
-pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOptions};
+pub use resolve_counts::{ArchivedMirrorSearch, Occurrences, ResolveCounts, ResolveOptions};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use sections::{IdStyle, Section};
-pub use stored::StoredGraph;
-pub use threads::{FrameId, Line, StackFrame, StackSlot, Thread, ThreadId, ThreadRecord};
-pub use type_columns::{SlotColumn, TwoWidths, remove};
+pub use stored_graph::StoredGraph;
+pub use threads::{FrameId, SourceLine, StackFrame, StackRange, Thread, ThreadId, ThreadRecord};
+pub use type_columns::{SlotColumn, TwoWidths, remove_at_indices};
 pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 
@@ -102,10 +104,11 @@ pub struct HeapGraph {
     roots: Vec<Root>,
     types: TypeTable,
     id_style: IdStyle,
+    /// The dump has no root records; `roots` follow from its references.
     roots_inferred: bool,
     threads: Vec<Thread>,
     frames: Vec<StackFrame>,
-    pub(crate) dependent_references: u64,
+    pub(crate) dependent_reference_count: u64,
     generations: Vec<GenerationRun>,
     pub(crate) heap_parts: HeapParts,
     /// Times at which objects were allocated, of all nodes, ascending, in dumps that say so; else empty.
@@ -114,11 +117,11 @@ pub struct HeapGraph {
     /// Ascending; `None` where the dump does not tell them from others.
     soft_references: Option<Vec<SoftReference>>,
     /// Objects whose class is not among their strong references, though objects hold their classes.
-    classes_left_out: usize,
-    pub(crate) unheld_in_tree: bool,
-    pub(crate) references_missing: bool,
+    objects_without_stored_class: usize,
+    pub(crate) has_unheld_in_dominator_tree: bool,
+    pub(crate) lacks_references: bool,
     /// Objects without bytes are not counted in histograms: in V8 snapshots they are parts of others.
-    pub(crate) counts_bytes_only: bool,
+    pub(crate) counts_only_objects_with_bytes: bool,
 }
 
 impl HeapGraph {
@@ -193,7 +196,7 @@ impl HeapGraph {
 
     /// References that hold only through dependent handles (from a key to its value), among `references`.
     pub fn dependent_reference_count(&self) -> u64 {
-        self.dependent_references
+        self.dependent_reference_count
     }
 
     /// Returns true if the dump is a sample of the heap.
@@ -228,7 +231,7 @@ impl HeapGraph {
 
     /// A thread's stack, innermost first. O(1).
     pub fn frames_of(&self, thread: &Thread) -> &[StackFrame] {
-        self.frames.get(thread.frames()).unwrap_or(&[])
+        self.frames.get(thread.frame_range()).unwrap_or(&[])
     }
 
     /// The frame a root lies in, where the dump says so. O(1).
@@ -253,6 +256,7 @@ impl HeapGraph {
         }
     }
 
+    /// Referrers of all objects; the first call makes them.
     fn reverse_references(&self) -> &Csr {
         self.referrers.get_or_init(|| self.references.reversed(self.node_count()))
     }
@@ -286,8 +290,8 @@ impl HeapGraph {
             let name = root.kind.name();
             let is_named =
                 |kind: &String| *kind == name || (root.is_weak() && kind.strip_prefix("weak ") == Some(&name));
-            if !root.excluded && kinds.iter().any(is_named) {
-                root.excluded = true;
+            if !root.is_excluded && kinds.iter().any(is_named) {
+                root.is_excluded = true;
                 let thread = root.thread.filter(|_| root.is_through_thread).map(|thread| &self.threads[thread.index()]);
                 through_threads.extend(thread.and_then(|thread| thread.node).map(|thread| (thread, root.node)));
             }
@@ -298,19 +302,19 @@ impl HeapGraph {
 
     /// Returns true if what no root reaches stands in the dominator tree all the same, below its root: the rule of V8
     /// snapshots. It is not reachable for that.
-    pub fn unheld_in_tree(&self) -> bool {
-        self.unheld_in_tree
+    pub fn has_unheld_in_dominator_tree(&self) -> bool {
+        self.has_unheld_in_dominator_tree
     }
 
     /// Returns true if the dump broke off before its references: what holds an object is not known of any.
-    pub fn references_missing(&self) -> bool {
-        self.references_missing
+    pub fn lacks_references(&self) -> bool {
+        self.lacks_references
     }
 
     /// Returns true if histograms count the object. O(1).
     #[inline]
-    pub fn is_counted(&self, node: NodeId) -> bool {
-        !self.counts_bytes_only || self.shallow_bytes(node) > 0
+    pub fn is_counted_in_histograms(&self, node: NodeId) -> bool {
+        !self.counts_only_objects_with_bytes || self.shallow_bytes(node) > 0
     }
 
     /// Sections, at least one unless the dump is empty.
@@ -322,12 +326,12 @@ impl HeapGraph {
     pub fn section_nodes(&self, section: SectionId) -> std::ops::Range<usize> {
         let ids = &self.section_ids[section.index()];
         let first = ids.first_node as usize;
-        first..first + ids.ids.len()
+        first..first + ids.id_map.len()
     }
 
     /// Indices of the section's nodes with an id from `from` to `to`. O(log² objects).
-    pub(crate) fn nodes_of_ids(&self, section: SectionId, from: u64, to: u64) -> std::ops::Range<usize> {
-        let Some(SectionIds { first_node, ids }) = self.section_ids.get(section.index()) else { return 0..0 };
+    pub(crate) fn nodes_in_id_range(&self, section: SectionId, from: u64, to: u64) -> std::ops::Range<usize> {
+        let Some(SectionIds { first_node, id_map: ids }) = self.section_ids.get(section.index()) else { return 0..0 };
         let start = ids.count_below(from);
         let end = to.checked_add(1).map_or(ids.len() as u32, |behind| ids.count_below(behind));
         (first_node + start) as usize..(first_node + end.max(start)) as usize
@@ -343,7 +347,7 @@ impl HeapGraph {
     /// The object's id as in the dump; unique only within its section. O(log objects).
     pub fn original_id(&self, node: NodeId) -> u64 {
         let ids = &self.section_ids[self.section_of(node).index()];
-        ids.ids.select(node.0 - ids.first_node)
+        ids.id_map.select(node.0 - ids.first_node)
     }
 
     /// The object's id as the user sees and types it: in the format's form, with the section where there are several.
@@ -364,7 +368,7 @@ impl HeapGraph {
     }
 
     /// Returns true if names of types may have packages before them: those of JavaScript have none.
-    pub fn has_packages(&self) -> bool {
+    pub fn types_may_have_packages(&self) -> bool {
         !self.has_lasting_ids()
     }
 
@@ -372,14 +376,14 @@ impl HeapGraph {
     #[inline]
     pub fn node_of_id(&self, id: u64) -> Option<NodeId> {
         let ids = self.section_ids.first()?;
-        ids.node(id).filter(|node| node.index() < self.node_count())
+        ids.node_of_id(id).filter(|node| node.index() < self.node_count())
     }
 
     /// Finds an object by its original id, in one section or in all. O(sections).
-    pub fn find(&self, section: Option<SectionId>, id: u64) -> IdLookup {
+    pub fn find_by_id(&self, section: Option<SectionId>, id: u64) -> IdLookup {
         let in_section = |section: SectionId| {
             let ids = &self.section_ids[section.index()];
-            let rank = ids.ids.rank(id).filter(|&rank| (rank as usize) < ids.ids.len());
+            let rank = ids.id_map.rank(id).filter(|&rank| (rank as usize) < ids.id_map.len());
             rank.map(|rank| (section, NodeId(ids.first_node + rank)))
         };
         let sections = section.map_or(0..self.sections.len(), |section| section.index()..section.index() + 1);
@@ -393,7 +397,7 @@ impl HeapGraph {
 
     /// Bytes of memory the graph takes: (per-object arrays, roots and names; references; reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
-        let ids: usize = self.section_ids.iter().map(|section| section.ids.memory_bytes()).sum();
+        let ids: usize = self.section_ids.iter().map(|section| section.id_map.memory_bytes()).sum();
         let objects =
             ids + self.node_types.memory_bytes() + self.shallow.memory_bytes() + self.references.offsets.memory_bytes();
         // With the row that an answer has for each.
@@ -412,15 +416,19 @@ mod kinds_tests;
 impl HeapGraph {
     /// Are type ids of one name told apart (`--raw-types`)? They are one type unless this says so, or the dump knows
     /// where their constructors stand.
-    pub fn tell_types_apart(&mut self, are_apart: bool) {
-        self.types.shown_types.are_apart = are_apart;
+    pub fn set_types_apart(&mut self, are_apart: bool) {
+        self.types.shown_types.are_told_apart = are_apart;
     }
 
     /// The type that stands for all of its name: whatever groups or compares types goes by this one. The first call
     /// looks at all names; O(1) after.
     #[inline]
     pub fn shown_type(&self, type_id: TypeId) -> TypeId {
-        if self.types.shown_types.are_apart || self.types.have_places() { type_id } else { self.type_of_name(type_id) }
+        if self.types.shown_types.are_told_apart || self.types.have_constructor_places() {
+            type_id
+        } else {
+            self.first_type_of_same_name(type_id)
+        }
     }
 
     /// The same for an object's type.
@@ -431,7 +439,7 @@ impl HeapGraph {
 
     /// The first type of the same name, even where type ids are told apart: what is joined by name goes by this one.
     #[inline]
-    pub fn type_of_name(&self, type_id: TypeId) -> TypeId {
+    pub fn first_type_of_same_name(&self, type_id: TypeId) -> TypeId {
         self.types.shown_types.first_types_by_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
     }
 }

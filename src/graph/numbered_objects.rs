@@ -38,7 +38,7 @@ impl ObjectIds {
     }
 
     /// Facts for a map of them, and a flag: each is greater than the one before.
-    pub(super) fn range(&self) -> Option<(IdRange, bool)> {
+    pub(super) fn id_range_and_order(&self) -> Option<(IdRange, bool)> {
         let mut ids = self.iter();
         let first = ids.next()?;
         let (mut range, mut is_ascending, mut last) = (IdRange::of(first), true, first);
@@ -53,7 +53,7 @@ impl ObjectIds {
     /// Gives objects with the id of an object before them ids that are greater than all. How many, and the number of the
     /// first.
     pub fn make_unique(&mut self) -> (u64, usize) {
-        let Some((range, is_ascending)) = self.range() else { return (0, 0) };
+        let Some((range, is_ascending)) = self.id_range_and_order() else { return (0, 0) };
         if is_ascending || IdRankMap::build(range, self.len(), || self.iter()).len() == self.len() {
             return (0, 0);
         }
@@ -81,7 +81,7 @@ pub struct NumberedWeakReference {
     /// The object that refers.
     pub source: u32,
     /// References of the same object before this one, strong and weak.
-    pub place: u32,
+    pub reference_index: u32,
     /// The object that is referred to.
     pub target: u32,
 }
@@ -89,10 +89,10 @@ pub struct NumberedWeakReference {
 /// All objects of a dump of one section. An object's number is its place in each column.
 #[derive(Debug, Default)]
 pub struct NumberedObjects {
-    /// Each once.
+    /// Ids of the objects, each once.
     pub ids: ObjectIds,
     /// Slots of the builder.
-    pub types: SlotColumn,
+    pub type_slots: SlotColumn,
     /// Shallow bytes; `u16::MAX` for those in `large_shallow`.
     pub shallow: Vec<u16>,
     /// (object, bytes) of those that do not fit, ascending.
@@ -104,7 +104,7 @@ pub struct NumberedObjects {
     /// Ascending by source and place.
     pub weak_references: Vec<NumberedWeakReference>,
     /// References that led nowhere and were left out.
-    pub dangling_references: u64,
+    pub dangling_reference_count: u64,
 }
 
 /// The part of numbered objects that is not with the builder's other objects.
@@ -112,5 +112,5 @@ pub struct NumberedObjects {
 pub(super) struct NumberedExtras {
     pub(super) ids: ObjectIds,
     pub(super) weak_references: Vec<NumberedWeakReference>,
-    pub(super) dangling_references: u64,
+    pub(super) dangling_reference_count: u64,
 }

@@ -26,6 +26,7 @@ struct ObjectRun {
 pub(super) struct ObjectRuns {
     /// By node, all nodes.
     by_node: Vec<ObjectRun>,
+    /// The same runs by object.
     by_object: Vec<ObjectRun>,
     /// Objects from this on stand among those before it, which are in order; `None` where these are the most.
     first_late_object: Option<u32>,
@@ -45,7 +46,7 @@ pub(super) enum ObjectOrder {
 impl ObjectRuns {
     /// The order of objects whose ids are all different. `None` where runs are short. O(blocks + runs × log objects)
     /// where blocks are ascending, else O(objects).
-    pub(super) fn find(chunks: &[ObjectChunk], id_words: &[u32], maps: &[SectionIds]) -> Option<ObjectRuns> {
+    pub(super) fn find_in_chunks(chunks: &[ObjectChunk], id_words: &[u32], maps: &[SectionIds]) -> Option<ObjectRuns> {
         let objects = chunks.last().map_or(0, |chunk| chunk.objects.end);
         let most = MAX_RUNS_ALWAYS_KEPT.max(objects / MIN_OBJECTS_PER_RUN);
         let mut by_object: Vec<ObjectRun> = Vec::new();
@@ -55,7 +56,7 @@ impl ObjectRuns {
             let first = chunk.objects.start;
             let node_of = |object: usize| {
                 let id = chunk.id_packing.unpack_id(words, object - first);
-                map.ids.rank(id).map(|rank| map.first_node + rank)
+                map.id_map.rank(id).map(|rank| map.first_node + rank)
             };
             ranges.push(chunk.objects.clone());
             while let Some(range) = ranges.pop().filter(|range| !range.is_empty()) {
@@ -309,7 +310,7 @@ mod tests {
             let column: Vec<u32> = (100..100 + ids.len() as u32).collect();
             let few: Vec<(u32, u32)> = (0..ids.len() as u32).step_by(3).map(|object| (object, object + 7)).collect();
             let weak: Vec<WeakReference> =
-                few.iter().map(|&(source, place)| WeakReference { source, place, target: NodeId(source) }).collect();
+                few.iter().map(|&(source, place)| WeakReference { source, reference_index: place, target: NodeId(source) }).collect();
             for order in [in_place, copied] {
                 prop_assert_eq!(order.reorder_column(column.clone()), listed.reorder_column(column.clone()));
                 prop_assert_eq!(

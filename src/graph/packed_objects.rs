@@ -3,26 +3,29 @@
 use std::ops::Range;
 
 use super::byte_counts::PackedBytes;
-use super::columns::{PositionRun, WordPacking};
+use super::object_columns::{PositionRun, WordPacking};
 use super::type_columns::SlotColumn;
 
 /// A run of objects packed in the same way, within one section.
 #[derive(Debug)]
 pub(super) struct ObjectChunk {
+    /// Index of its section.
     pub(super) section: u32,
+    /// Numbers of its objects among all that were appended.
     pub(super) objects: Range<usize>,
+    /// Where its ids begin in `PackedObjects::id_words`.
     pub(super) first_id_word: usize,
     pub(super) id_packing: WordPacking,
     /// Each id is greater than the one before.
     pub(super) is_ascending: bool,
-    pub(super) reference_words: usize,
+    pub(super) reference_word_count: usize,
     pub(super) reference_packing: WordPacking,
     /// References at the start that belong to the last object of the chunk before.
-    pub(super) leading_references: usize,
+    pub(super) leading_reference_count: usize,
     /// The first of them is that object's first reference.
     pub(super) leading_begins_list: bool,
     /// Positions of its weak references, counted from its first, ascending.
-    pub(super) weak_positions: Vec<u32>,
+    pub(super) weak_indices: Vec<u32>,
 }
 
 /// All objects of a dump that is being read, in the order of the dump.
@@ -30,7 +33,7 @@ pub(super) struct ObjectChunk {
 pub(super) struct PackedObjects {
     pub(super) chunks: Vec<ObjectChunk>,
     pub(super) id_words: Vec<u32>,
-    pub(super) types: SlotColumn,
+    pub(super) type_slots: SlotColumn,
     pub(super) shallow: Vec<u16>,
     /// (object, bytes) of those whose bytes do not fit `shallow`, ascending.
     pub(super) large_shallow: Vec<(u32, u64)>,
@@ -44,7 +47,7 @@ impl PackedObjects {
     /// Bytes of an object, or what it was appended with in their place.
     pub(super) fn shallow_bytes(&self, object: usize) -> u64 {
         match self.shallow[object] {
-            u16::LARGE => self
+            u16::LARGE_MARK => self
                 .large_shallow
                 .binary_search_by_key(&(object as u32), |&(at, _)| at)
                 .map_or(0, |at| self.large_shallow[at].1),
@@ -58,11 +61,11 @@ impl PackedObjects {
         for &number in numbers {
             let chunk = &self.chunks[number];
             let objects = chunk.objects.clone();
-            let first = new.types.len();
+            let first = new.type_slots.len();
             let first_id_word = new.id_words.len();
             let id_words = &self.id_words[chunk.first_id_word..][..objects.len() * chunk.id_packing.words_per_value()];
             new.id_words.extend_from_slice(id_words);
-            new.types.extend_from(&self.types, objects.clone());
+            new.type_slots.extend_from(&self.type_slots, objects.clone());
             new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
             new.reference_counts.extend_from_slice(&self.reference_counts[objects.clone()]);
             let from = self.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.start);
@@ -81,11 +84,11 @@ impl PackedObjects {
                 first_id_word,
                 id_packing: chunk.id_packing,
                 is_ascending: chunk.is_ascending,
-                reference_words: 0,
+                reference_word_count: 0,
                 reference_packing: WordPacking::default(),
-                leading_references: 0,
+                leading_reference_count: 0,
                 leading_begins_list: false,
-                weak_positions: Vec::new(),
+                weak_indices: Vec::new(),
             });
         }
         new

@@ -45,7 +45,7 @@ impl std::fmt::Display for Strength {
 pub struct All<'a>(pub &'a HeapGraph);
 
 /// Nodes a node leads to by strong references, or that lead to it.
-pub type Neighbors<'a> = Copied<Iter<'a, NodeId>>;
+pub type StrongNeighbors<'a> = Copied<Iter<'a, NodeId>>;
 
 /// Nodes that a node of [`All`] leads to, or that lead to it.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl Iterator for AnyNeighbors<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReferenceEdge {
     source: NodeId,
-    place: u32,
+    reference_index: u32,
     target: NodeId,
     strength: Strength,
 }
@@ -95,7 +95,7 @@ impl EdgeRef for ReferenceEdge {
     }
 
     fn id(&self) -> (NodeId, u32) {
-        (self.source, self.place)
+        (self.source, self.reference_index)
     }
 }
 
@@ -103,8 +103,11 @@ impl EdgeRef for ReferenceEdge {
 #[derive(Debug, Clone)]
 pub struct ReferenceEdges<'a> {
     graph: &'a HeapGraph,
+    /// The references that a node has in this view.
     references_of: fn(&'a HeapGraph, NodeId) -> References<'a>,
+    /// Nodes whose references are still to come.
     sources: Range<usize>,
+    /// The node at hand, how many of its references were given, and those that are left.
     current: Option<(NodeId, u32, References<'a>)>,
 }
 
@@ -118,7 +121,7 @@ impl Iterator for ReferenceEdges<'_> {
             {
                 let strength = if is_weak { Strength::Weak } else { Strength::Strong };
                 *place += 1;
-                return Some(ReferenceEdge { source: *source, place: *place - 1, target, strength });
+                return Some(ReferenceEdge { source: *source, reference_index: *place - 1, target, strength });
             }
             let source = NodeId::new(self.sources.next()?);
             self.current = Some((source, 0, (self.references_of)(self.graph, source)));
@@ -239,18 +242,18 @@ view!(All<'_>, All<'a>, |self| self.0, HeapGraph::listed_references);
 impl GraphRef for All<'_> {}
 
 impl<'a> IntoNeighbors for &'a HeapGraph {
-    type Neighbors = Neighbors<'a>;
+    type Neighbors = StrongNeighbors<'a>;
 
     #[inline]
-    fn neighbors(self, node: NodeId) -> Neighbors<'a> {
+    fn neighbors(self, node: NodeId) -> StrongNeighbors<'a> {
         self.strong_references(node).iter().copied()
     }
 }
 
 impl<'a> IntoNeighborsDirected for &'a HeapGraph {
-    type NeighborsDirected = Neighbors<'a>;
+    type NeighborsDirected = StrongNeighbors<'a>;
 
-    fn neighbors_directed(self, node: NodeId, direction: Direction) -> Neighbors<'a> {
+    fn neighbors_directed(self, node: NodeId, direction: Direction) -> StrongNeighbors<'a> {
         match direction {
             Direction::Outgoing => self.strong_references(node).iter().copied(),
             Direction::Incoming => self.strong_referrers(node).iter().copied(),

@@ -2,7 +2,7 @@
 //! order. Nothing but the counts says whose a reference is, so a hole in either stream ends what can be told.
 
 use super::budget::make_room;
-use super::columns::{ObjectColumns, WordPacking};
+use super::object_columns::{ObjectColumns, WordPacking};
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{NodeId, SectionIds};
 use crate::parallel;
@@ -15,19 +15,23 @@ const NO_NODE: u32 = u32::MAX;
 struct ReferenceChunk {
     packing: WordPacking,
     reference_count: usize,
+    /// Position of the first reference in the input.
     first_position: u64,
+    /// From one reference to the next.
     stride: u64,
 }
 
 impl ReferenceChunk {
-    fn words(&self) -> usize {
+    fn word_count(&self) -> usize {
         self.reference_count * self.packing.words_per_value()
     }
 }
 
+/// References that came apart from their objects, in the order of the dump.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceStream {
     chunks: Vec<ReferenceChunk>,
+    /// The packed references of all chunks.
     words: Vec<u32>,
 }
 
@@ -36,7 +40,7 @@ impl ReferenceStream {
         self.chunks.len() * size_of::<ReferenceChunk>() + self.words.len() * size_of::<u32>()
     }
 
-    pub(super) fn words(&self) -> usize {
+    pub(super) fn word_count(&self) -> usize {
         self.words.len()
     }
 
@@ -49,6 +53,7 @@ impl ReferenceStream {
         self.chunks.iter().map(|chunk| chunk.reference_count).sum()
     }
 
+    /// Appends the references of one block.
     pub(super) fn append(&mut self, columns: &ObjectColumns, position: u64, stride: u64) {
         let packing = columns.reference_packing;
         self.chunks.push(ReferenceChunk {
@@ -67,12 +72,12 @@ impl ReferenceStream {
         let mut start = 0;
         for chunk in &self.chunks {
             starts.push(start);
-            start += chunk.words();
+            start += chunk.word_count();
         }
-        let kept: usize = numbers.iter().map(|&number| self.chunks[number].words()).sum();
+        let kept: usize = numbers.iter().map(|&number| self.chunks[number].word_count()).sum();
         let mut words = Vec::with_capacity(kept);
         for &number in numbers {
-            words.extend_from_slice(&self.words[starts[number]..][..self.chunks[number].words()]);
+            words.extend_from_slice(&self.words[starts[number]..][..self.chunks[number].word_count()]);
         }
         ReferenceStream { chunks: numbers.iter().map(|&number| self.chunks[number].clone()).collect(), words }
     }
@@ -83,7 +88,7 @@ impl ReferenceStream {
         for chunk in &mut self.chunks {
             chunk.reference_count = chunk.reference_count.min(used - kept);
             kept += chunk.reference_count;
-            words += chunk.words();
+            words += chunk.word_count();
             if kept == used {
                 break;
             }
@@ -105,7 +110,7 @@ impl ReferenceStream {
         let mut work = Vec::with_capacity(chunks.len());
         let mut rest = &mut words[..];
         for chunk in &chunks {
-            let (own, behind) = rest.split_at_mut(chunk.words());
+            let (own, behind) = rest.split_at_mut(chunk.word_count());
             rest = behind;
             work.push((chunk, own));
         }
@@ -115,7 +120,7 @@ impl ReferenceStream {
             if from != to {
                 words.copy_within(from..from + chunk.reference_count, to);
             }
-            from += chunk.words();
+            from += chunk.word_count();
             to += chunk.reference_count;
         }
         words.truncate(to);
@@ -156,14 +161,14 @@ fn resolve_chunk(chunk: &ReferenceChunk, words: &mut [u32], map: &SectionIds) ->
     let (mut nulls, mut dangling) = (0, Occurrences::default());
     for index in 0..chunk.reference_count {
         let id = chunk.packing.unpack(words, index);
-        words[index] = match map.ids.rank(id) {
+        words[index] = match map.id_map.rank(id) {
             _ if id == 0 => {
                 nulls += 1;
                 NO_NODE
             }
             Some(rank) => map.first_node + rank,
             None => {
-                dangling.add(chunk.first_position + chunk.stride * index as u64);
+                dangling.add_at(chunk.first_position + chunk.stride * index as u64);
                 NO_NODE
             }
         };

@@ -21,30 +21,33 @@ pub struct Reference {
 /// All references of an object: order of the dump, repeats kept, weak ones marked, last its class where objects hold that.
 #[derive(Debug, Clone)]
 pub struct References<'a> {
+    /// Strong references that are still to come.
     strong: std::slice::Iter<'a, NodeId>,
+    /// The class where it is none of the strong references: it comes last.
     class: Option<NodeId>,
-    weak: &'a WeakReferences,
-    weak_left: Range<usize>,
-    place: u32,
+    weak_references: &'a WeakReferences,
+    remaining_weak: Range<usize>,
+    reference_index: u32,
 }
 
 impl Iterator for References<'_> {
     type Item = Reference;
 
     fn next(&mut self) -> Option<Reference> {
-        let weak_is_next = !self.weak_left.is_empty()
-            && (self.strong.as_slice().is_empty() || self.weak.places.get(self.weak_left.start) <= self.place);
-        self.place += 1;
+        let weak_is_next = !self.remaining_weak.is_empty()
+            && (self.strong.as_slice().is_empty()
+                || self.weak_references.reference_indices.get(self.remaining_weak.start) <= self.reference_index);
+        self.reference_index += 1;
         if weak_is_next {
-            let at = self.weak_left.next()?;
-            return Some(Reference { node: self.weak.targets.get(at), is_weak: true });
+            let at = self.remaining_weak.next()?;
+            return Some(Reference { node: self.weak_references.targets.get(at), is_weak: true });
         }
         let node = self.strong.next().copied().or_else(|| self.class.take())?;
         Some(Reference { node, is_weak: false })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.strong.len() + self.weak_left.len() + usize::from(self.class.is_some());
+        let left = self.strong.len() + self.remaining_weak.len() + usize::from(self.class.is_some());
         (left, Some(left))
     }
 }
@@ -54,10 +57,11 @@ impl ExactSizeIterator for References<'_> {}
 /// All references to an object: ascending, repeats kept, weak ones marked, without objects whose class it is.
 #[derive(Debug, Clone)]
 pub struct Referrers<'a> {
+    /// Strong referrers that are still to come.
     strong: std::slice::Iter<'a, NodeId>,
     /// Of a class that its objects list: the graph, the object that came last, and how many list it.
     class: Option<(&'a HeapGraph, NodeId, Option<NodeId>, usize)>,
-    weak: &'a WeakReferences,
+    weak_references: &'a WeakReferences,
     /// Places in the list by target.
     weak_places_left: Range<usize>,
 }
@@ -68,8 +72,9 @@ impl Iterator for Referrers<'_> {
     fn next(&mut self) -> Option<Reference> {
         self.skip_objects_of_class();
         if !self.weak_places_left.is_empty() {
-            let place = self.weak.by_target().get(self.weak_places_left.start) as usize;
-            let source = if place < self.weak.len() { self.weak.sources.get(place) } else { NodeId(0) };
+            let place = self.weak_references.by_target().get(self.weak_places_left.start) as usize;
+            let source =
+                if place < self.weak_references.len() { self.weak_references.sources.get(place) } else { NodeId(0) };
             if self.strong.as_slice().first().is_none_or(|&strong| source < strong) {
                 self.weak_places_left.next();
                 return Some(Reference { node: source, is_weak: true });
@@ -134,10 +139,10 @@ impl HeapGraph {
     pub fn references(&self, node: NodeId) -> References<'_> {
         References {
             strong: self.strong_references(node).iter(),
-            class: self.class_left_out(node),
-            weak: &self.weak_references,
-            weak_left: self.weak_references.of_source(node),
-            place: 0,
+            class: self.unstored_class(node),
+            weak_references: &self.weak_references,
+            remaining_weak: self.weak_references.range_of_source(node),
+            reference_index: 0,
         }
     }
 
@@ -149,29 +154,35 @@ impl HeapGraph {
 
     pub(super) fn only_strong_references(&self, node: NodeId) -> References<'_> {
         let strong = self.strong_references(node).iter();
-        References { strong, class: None, weak: &self.weak_references, weak_left: 0..0, place: 0 }
+        References {
+            strong,
+            class: None,
+            weak_references: &self.weak_references,
+            remaining_weak: 0..0,
+            reference_index: 0,
+        }
     }
 
     /// Strong and weak references to the object: of a class its objects too, where they list it.
     pub(super) fn listed_referrers(&self, node: NodeId) -> Referrers<'_> {
-        let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak_references.of_target(node));
-        Referrers { strong, class: None, weak: &self.weak_references, weak_places_left: weak_left }
+        let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak_references.range_of_target(node));
+        Referrers { strong, class: None, weak_references: &self.weak_references, weak_places_left: weak_left }
     }
 
     /// References that are stored in an object, weak ones and repeats included: all but the one to its class. O(1), in
     /// dumps with weak references O(log of these).
     pub fn stored_reference_count(&self, node: NodeId) -> usize {
-        let all = self.strong_references(node).len() + self.weak_references.of_source(node).len();
-        all - usize::from(self.types.class_is_stored(self.type_of(node))).min(all)
+        let all = self.strong_references(node).len() + self.weak_references.range_of_source(node).len();
+        all - usize::from(self.types.stores_class_reference(self.type_of(node))).min(all)
     }
 
     /// The class that an object holds and that is not among its strong references.
-    fn class_left_out(&self, node: NodeId) -> Option<NodeId> {
+    fn unstored_class(&self, node: NodeId) -> Option<NodeId> {
         if !self.types.objects_hold_class {
             return None;
         }
         let type_id = self.type_of(node);
-        if self.types.class_is_stored(type_id) { None } else { self.types.class_object(type_id) }
+        if self.types.stores_class_reference(type_id) { None } else { self.types.class_object(type_id) }
     }
 
     /// Strong references to the object: ascending, repeats kept. The first call turns all strong references round:
@@ -184,7 +195,8 @@ impl HeapGraph {
     /// objects. Costs as [`strong_referrers`](Self::strong_referrers), and O(objects of the class).
     pub fn referrers(&self, node: NodeId) -> Referrers<'_> {
         let all = self.listed_referrers(node);
-        let is_listed = self.types.of_class_object(node).is_some_and(|type_id| self.types.class_is_stored(type_id));
+        let is_listed =
+            self.types.type_of_class_object(node).is_some_and(|type_id| self.types.stores_class_reference(type_id));
         let class = is_listed.then(|| {
             let different = all.strong.as_slice().chunk_by(|a, b| a == b).map(|same| same[0]);
             (self, node, None, different.filter(|&from| self.lists_as_class(from, node)).count())
@@ -194,12 +206,12 @@ impl HeapGraph {
 
     fn lists_as_class(&self, node: NodeId, class: NodeId) -> bool {
         let type_id = self.type_of(node);
-        self.types.class_is_stored(type_id) && self.types.class_object(type_id) == Some(class)
+        self.types.stores_class_reference(type_id) && self.types.class_object(type_id) == Some(class)
     }
 
     /// References between objects of the dump, weak ones and repeats included: as many as `references` gives. O(1).
     pub fn reference_count(&self) -> usize {
-        self.strong_reference_count() + self.weak_references.len() + self.classes_left_out
+        self.strong_reference_count() + self.weak_references.len() + self.objects_without_stored_class
     }
 
     /// Strong references between objects of the dump: as many as `strong_references` gives. O(1).

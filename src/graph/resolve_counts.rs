@@ -12,7 +12,7 @@ pub struct Occurrences {
 }
 
 impl Occurrences {
-    pub(super) fn add(&mut self, first_position: u64) {
+    pub(super) fn add_at(&mut self, first_position: u64) {
         self.join(Occurrences { count: 1, first_position });
     }
 
@@ -34,8 +34,8 @@ pub struct ResolveCounts {
     /// References to ids without an object in the section.
     pub dangling_references: Occurrences,
     /// References to class objects that a dump of this kind never lists, which do not count as dangling
-    /// (`ResolveOptions::archived_mirrors`).
-    pub archived_mirrors: Occurrences,
+    /// (`ResolveOptions::archived_mirror_search`).
+    pub archived_mirror_references: Occurrences,
     /// Those among the dangling that another section could satisfy.
     pub cross_section_references: Occurrences,
     /// Root records whose object is not in the section, but those of system classes.
@@ -60,20 +60,21 @@ pub struct ResolveOptions {
     /// Default: false.
     pub drop_first_references: bool,
     /// Places where references lead to class objects that the dump leaves out. Default: nowhere.
-    pub archived_mirrors: Option<ArchivedMirrors>,
+    pub archived_mirror_search: Option<ArchivedMirrorSearch>,
 }
 
+/// An object that is left out because it repeats the id of another, which is kept.
 #[derive(Debug)]
 pub(super) struct RepeatedObject {
-    pub(super) object: u32,
-    pub(super) kept: u32,
+    pub(super) dropped_object: u32,
+    pub(super) kept_object: u32,
 }
 
 /// Places where archived mirrors are looked for. For dumps of one section.
 #[derive(Debug, Clone, Copy)]
-pub struct ArchivedMirrors {
+pub struct ArchivedMirrorSearch {
     /// The type of the arrays that refer to them.
     pub array_type: TypeSlot,
     /// Bytes of the smallest class object.
-    pub least_bytes: u64,
+    pub min_class_object_bytes: u64,
 }

@@ -10,7 +10,7 @@ use super::{NodeId, Root, RootKind, RootOrigin, SectionIds, TypeId, TypeSlot};
 
 impl GraphBuilder {
     /// The table of types. `class_objects` are those that readers appended as such, in any order.
-    pub(super) fn describe_types(
+    pub(super) fn build_type_table(
         &mut self,
         names: Vec<Box<str>>,
         slot_types: &[TypeId],
@@ -36,16 +36,16 @@ impl GraphBuilder {
             details.loader = match record.loader {
                 LoaderRecord::Unknown => Loader::Unknown,
                 LoaderRecord::Runtime => Loader::Runtime,
-                LoaderRecord::Object(id) => map.node(id).map_or(Loader::Unknown, Loader::Object),
+                LoaderRecord::Object(id) => map.node_of_id(id).map_or(Loader::Unknown, Loader::Object),
             };
-            if let Some(node) = record.class_object.and_then(|id| map.node(id)) {
+            if let Some(node) = record.class_object.and_then(|id| map.node_of_id(id)) {
                 details.class_object = node.0;
                 class_objects.push((node, type_id));
             }
             if let Some(superclass) = record.superclass {
                 details.superclass = slot_types[superclass.0 as usize].0;
             }
-            (details.first_field, details.field_count) = (record.fields.start, record.fields.len() as u32);
+            (details.first_field, details.field_count) = (record.field_range.start, record.field_range.len() as u32);
         }
         class_objects.sort_unstable();
         class_objects.dedup_by_key(|class_object| class_object.0);
@@ -64,7 +64,7 @@ impl GraphBuilder {
         let thread = |(section, record): &(u32, ThreadRecord)| Thread {
             name: record.name,
             serial: record.serial,
-            node: record.object.and_then(|id| maps[*section as usize].node(id)),
+            node: record.object_id.and_then(|id| maps[*section as usize].node_of_id(id)),
             first_frame: record.stack.first_frame,
             frame_count: record.stack.frame_count,
         };
@@ -91,19 +91,19 @@ impl GraphBuilder {
         }
         let mut roots = Vec::with_capacity(self.roots.len());
         for (section, root) in &self.roots {
-            let Some(node) = maps[*section as usize].node(root.id) else {
+            let Some(node) = maps[*section as usize].node_of_id(root.object_id) else {
                 let is_class = root.kind == RootKind::SystemClass;
                 let dangling = if is_class { &mut problems.dangling_class_roots } else { &mut problems.dangling_roots };
-                dangling.add(root.position);
+                dangling.add_at(root.position);
                 self.sections[*section as usize].section.dangling_roots += 1;
                 continue;
             };
-            let thread = root.thread.and_then(|serial| thread_of_serial.get(&serial).copied());
+            let thread = root.thread_serial.and_then(|serial| thread_of_serial.get(&serial).copied());
             let stack = thread.map(|thread| &threads[thread.index()]);
-            let frame = stack.zip(root.frame).filter(|(stack, frame)| *frame < stack.frame_count);
+            let frame = stack.zip(root.frame_index).filter(|(stack, frame)| *frame < stack.frame_count);
             let mut resolved = Root {
                 flags: root.flags,
-                container: root.container.map(|slot| slot_types[slot.0 as usize]),
+                declaring_class: root.declaring_class.map(|slot| slot_types[slot.0 as usize]),
                 name: root.name,
                 thread,
                 frame: frame.map(|(stack, frame)| FrameId::new(stack.first_frame + frame)),

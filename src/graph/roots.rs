@@ -44,7 +44,7 @@ enum RootStrength {
 }
 
 root_kinds! {
-    /// A static variable; `Root::container` is the class that has it, where the dump says so.
+    /// A static variable; `Root::declaring_class` is the class that has it, where the dump says so.
     Static "static" "a static variable" Strong,
     /// A module of a program, which is loaded once.
     Module "module" "a loaded module" Strong,
@@ -141,8 +141,8 @@ impl RootKind {
         self.key_meaning_and_strength().2 == RootStrength::Strong
     }
 
-    /// A number for this kind and one for what it has: 0 for kinds with a name.
-    pub(super) fn numbers(self) -> (u32, u32) {
+    /// Two numbers for a column: that of the kind, and the dump's own of a kind without a name, else 0.
+    pub(super) fn to_numbers(self) -> (u32, u32) {
         match self {
             RootKind::Other(number) => (Self::ALL.len() as u32, number),
             _ => (Self::ALL.iter().position(|&kind| kind == self).unwrap_or(0) as u32, 0),
@@ -172,7 +172,7 @@ impl RootFlags {
     pub const THREAD_LOCAL: u32 = 1 << 31;
 
     /// Is any of `bits` set?
-    pub fn has(self, bits: u32) -> bool {
+    pub fn has_any(self, bits: u32) -> bool {
         self.0 & bits != 0
     }
 
@@ -196,7 +196,7 @@ impl RootFlags {
         let mut names = Vec::new();
         let mut unknown = self.0;
         for (bit, name) in Self::WORDS {
-            if self.has(bit) {
+            if self.has_any(bit) {
                 names.push(name.to_string());
             }
             unknown &= !bit;
@@ -212,19 +212,19 @@ impl RootFlags {
 #[derive(Debug, Clone, Copy)]
 pub struct RootRecord {
     /// The object held, as the dump names it.
-    pub id: u64,
+    pub object_id: u64,
     /// The reason for which it is held.
     pub kind: RootKind,
     /// Pinned, weak and so on.
     pub flags: RootFlags,
     /// The class with the static variable, or of the method.
-    pub container: Option<super::TypeSlot>,
-    /// Of the variable or method.
+    pub declaring_class: Option<super::TypeSlot>,
+    /// Name of the variable or method.
     pub name: Option<GraphNameId>,
     /// The dump's number of the thread whose root it is (`ThreadRecord::serial`).
-    pub thread: Option<u32>,
+    pub thread_serial: Option<u32>,
     /// The frame in that thread's stack, 0 the innermost.
-    pub frame: Option<u32>,
+    pub frame_index: Option<u32>,
     /// The record's line or byte offset.
     pub position: u64,
 }
@@ -233,13 +233,13 @@ impl RootRecord {
     /// A record that says no more than which object and why.
     pub fn new(id: u64, kind: RootKind, position: u64) -> Self {
         RootRecord {
-            id,
+            object_id: id,
             kind,
             flags: RootFlags::default(),
-            container: None,
+            declaring_class: None,
             name: None,
-            thread: None,
-            frame: None,
+            thread_serial: None,
+            frame_index: None,
             position,
         }
     }
@@ -267,8 +267,8 @@ pub struct Root {
     /// Pinned, weak, interior and what else the dump says.
     pub flags: RootFlags,
     /// The class with the static variable, or of the method with the local.
-    pub container: Option<TypeId>,
-    /// Of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
+    pub declaring_class: Option<TypeId>,
+    /// Name of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
     pub name: Option<GraphNameId>,
     /// The source that says so.
     pub origin: RootOrigin,
@@ -280,7 +280,7 @@ pub struct Root {
     /// reference of the thread, which stands in the graph, and is no root by itself.
     pub is_through_thread: bool,
     /// Left out of every analysis on the user's wish (`--exclude-roots`).
-    pub excluded: bool,
+    pub is_excluded: bool,
 }
 
 impl Root {
@@ -290,24 +290,24 @@ impl Root {
             node,
             kind,
             flags: RootFlags::default(),
-            container: None,
+            declaring_class: None,
             name: None,
             origin,
             thread: None,
             frame: None,
             is_through_thread: false,
-            excluded: false,
+            is_excluded: false,
         }
     }
 
     /// Returns true if this root keeps its object alive by itself.
     pub fn is_strong(&self) -> bool {
-        !self.flags.has(RootFlags::WEAK) && !self.excluded && !self.is_through_thread
+        !self.flags.has_any(RootFlags::WEAK) && !self.is_excluded && !self.is_through_thread
     }
 
     /// Returns true if paths to objects begin here: at strong roots, with `all_kinds` at weak ones too.
     pub fn starts_paths(&self, all_kinds: bool) -> bool {
-        !self.excluded && !self.is_through_thread && (all_kinds || !self.is_weak())
+        !self.is_excluded && !self.is_through_thread && (all_kinds || !self.is_weak())
     }
 
     /// Returns true if the dump says that this keeps its object alive (or the graph does, where roots are inferred),
@@ -323,7 +323,7 @@ impl Root {
 
     /// Is this a weak root, whatever the user excluded?
     pub fn is_weak(&self) -> bool {
-        self.flags.has(RootFlags::WEAK)
+        self.flags.has_any(RootFlags::WEAK)
     }
 }
 
@@ -340,7 +340,7 @@ mod tests {
     fn every_kind_is_found_by_its_name() {
         for (at, &kind) in RootKind::ALL.iter().enumerate() {
             assert_eq!(RootKind::from_name(&kind.name()), Some(kind));
-            assert_eq!(kind.numbers(), (at as u32, 0));
+            assert_eq!(kind.to_numbers(), (at as u32, 0));
             assert_eq!(RootKind::from_numbers(at as u32, 0), Some(kind));
             assert!(RootKind::ALL[..at].iter().all(|before| *before < kind && before.name() != kind.name()));
             assert!(!kind.meaning().is_empty() && !kind.meaning().ends_with('.'));
@@ -348,7 +348,7 @@ mod tests {
         }
         let other = RootKind::Other(7);
         assert_eq!(RootKind::from_name(&other.name()), Some(other));
-        let (kind, number) = other.numbers();
+        let (kind, number) = other.to_numbers();
         assert_eq!(RootKind::from_numbers(kind, number), Some(other));
         assert_eq!(RootKind::from_numbers(kind + 1, number), None);
         assert_eq!(RootKind::from_name("locale"), None);

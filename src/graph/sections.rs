@@ -79,16 +79,18 @@ pub struct Section {
     pub dangling_roots: u64,
 }
 
+/// Ids of a section's objects: the node of an id is its rank behind `first_node`.
 #[derive(Debug)]
 pub(super) struct SectionIds {
+    /// The node of the smallest id.
     pub(super) first_node: u32,
-    pub(super) ids: IdRankMap,
+    pub(super) id_map: IdRankMap,
 }
 
 impl SectionIds {
     /// The node of an id. O(1).
     #[inline]
-    pub(super) fn node(&self, id: u64) -> Option<NodeId> {
-        self.ids.rank(id).map(|rank| NodeId(self.first_node + rank))
+    pub(super) fn node_of_id(&self, id: u64) -> Option<NodeId> {
+        self.id_map.rank(id).map(|rank| NodeId(self.first_node + rank))
     }
 }

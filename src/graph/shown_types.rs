@@ -12,7 +12,7 @@ use super::TypeId;
 /// Type id -> the type it is shown as.
 #[derive(Debug, Default)]
 pub(super) struct ShownTypes {
-    pub(super) are_apart: bool,
+    pub(super) are_told_apart: bool,
     /// By type: the first of its name; `None` where every name has one type.
     first_of_name: OnceLock<Option<Box<[TypeId]>>>,
 }
@@ -23,6 +23,7 @@ impl ShownTypes {
     }
 }
 
+/// By type: the first of its name; `None` where every name has one type.
 fn first_of_name(names: &[Box<str>]) -> Option<Box<[TypeId]>> {
     let mut known: FxHashMap<&str, TypeId> = FxHashMap::default();
     let first = names.iter().enumerate().map(|(index, name)| *known.entry(name).or_insert(TypeId::new(index)));

@@ -38,7 +38,7 @@ fn ids(graph: &HeapGraph, nodes: &[NodeId]) -> Vec<u64> {
 }
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
-    match graph.find(None, id) {
+    match graph.find_by_id(None, id) {
         IdLookup::One(node) => node,
         other => panic!("{id:x}: {other:?}"),
     }
@@ -81,7 +81,7 @@ fn ids_belong_to_their_section() {
     assert_eq!(graph.node_count(), 3);
     assert_eq!(problems.dangling_references.count, 2);
     assert_eq!(problems.cross_section_references.count, 1);
-    assert!(matches!(graph.find(None, 0x10), IdLookup::Several(found) if found.len() == 2));
+    assert!(matches!(graph.find_by_id(None, 0x10), IdLookup::Several(found) if found.len() == 2));
     assert_eq!(graph.section_of(NodeId(2)), SectionId(2));
     assert_eq!(graph.display_id(NodeId(2)), "3#10");
 }

@@ -35,15 +35,15 @@ impl<N: Copy, W: Copy> TwoWidths<N, W> {
     }
 
     /// Bytes that they take.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.len() * if let TwoWidths::Narrow(_) = self { size_of::<N>() } else { size_of::<W>() }
     }
 
     /// Takes out those at these places, which are ascending.
-    pub fn remove(&mut self, places: &[u32]) {
+    pub fn remove_at_indices(&mut self, places: &[u32]) {
         match self {
-            TwoWidths::Narrow(numbers) => remove(numbers, places),
-            TwoWidths::Wide(numbers) => remove(numbers, places),
+            TwoWidths::Narrow(numbers) => remove_at_indices(numbers, places),
+            TwoWidths::Wide(numbers) => remove_at_indices(numbers, places),
         }
     }
 }
@@ -101,7 +101,7 @@ impl SlotColumn {
     }
 
     /// The types of the slots, in their memory where that has the right form.
-    pub(super) fn into_types(self, slot_types: &[TypeId], type_count: usize) -> TypeColumn {
+    pub(super) fn into_type_column(self, slot_types: &[TypeId], type_count: usize) -> TypeColumn {
         match self {
             SlotColumn::Narrow(mut slots) if type_count <= MAX_NARROW_COUNT => {
                 parallel::for_each_piece(&mut slots, &|_, piece| {
@@ -125,7 +125,7 @@ impl SlotColumn {
 }
 
 /// Takes values out of a column, by ascending numbers. O(column), each value moved once.
-pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
+pub fn remove_at_indices<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
     let mut write = numbers.first().map_or(0, |&first| first as usize);
     for (at, &number) in numbers.iter().enumerate() {
         let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
@@ -197,9 +197,9 @@ impl TypeColumn {
     pub(super) fn from_stored(source: &dyn ColumnSource, name: &str, type_count: usize) -> Option<Self> {
         let limit = type_count as u64;
         if type_count <= MAX_NARROW_COUNT {
-            Column::stored(source, name, limit).map(TypeColumn::Narrow)
+            Column::from_stored(source, name, limit).map(TypeColumn::Narrow)
         } else {
-            Column::stored(source, name, limit).map(TypeColumn::Wide)
+            Column::from_stored(source, name, limit).map(TypeColumn::Wide)
         }
     }
 }

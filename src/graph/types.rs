@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::names::{GraphNameId, GraphNames};
+use super::graph_names::{GraphNameId, GraphNames};
 use super::shown_types::ShownTypes;
 use super::{NodeId, SectionId, TypeId, TypeSlot};
 
@@ -85,17 +85,17 @@ pub struct Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourcePlace {
     /// The runtime's number of the script.
-    pub script: u32,
-    /// From 0.
+    pub script_number: u32,
+    /// Line, from 0.
     pub line: u32,
-    /// From 0.
+    /// Column, from 0.
     pub column: u32,
 }
 
-/// Script, line and column, the latter from 1: `123:4:5`.
+/// Script, line and column, both from 1: `123:4:5`.
 impl std::fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:{}", self.script, u64::from(self.line) + 1, u64::from(self.column) + 1)
+        write!(f, "{}:{}:{}", self.script_number, u64::from(self.line) + 1, u64::from(self.column) + 1)
     }
 }
 
@@ -132,20 +132,24 @@ pub(super) struct DescribedType {
     pub(super) class_object: Option<u64>,
     pub(super) loader: LoaderRecord,
     pub(super) superclass: Option<TypeSlot>,
-    pub(super) fields: std::ops::Range<u32>,
+    pub(super) field_range: std::ops::Range<u32>,
 }
 
 /// Facts of the dump about one type besides its name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TypeDetails {
+    /// Number of the text that names the module; here and below `NONE` where the dump does not say.
     pub(super) module: u32,
     pub(super) loader: Loader,
+    /// Its node.
     pub(super) class_object: u32,
+    /// Its type.
     pub(super) superclass: u32,
+    /// Place of its first field in `TypeTable::fields`.
     pub(super) first_field: u32,
     pub(super) field_count: u32,
     /// The last reference of each object is its class (`HeapGraph::strong_references`).
-    pub(super) class_is_stored: bool,
+    pub(super) stores_class_reference: bool,
 }
 
 impl Default for TypeDetails {
@@ -157,39 +161,39 @@ impl Default for TypeDetails {
             superclass: NONE,
             first_field: 0,
             field_count: 0,
-            class_is_stored: false,
+            stores_class_reference: false,
         }
     }
 }
 
 /// Numbers of one type in a column: module, loader (kind, value), class object, superclass, fields (first, count), flags.
-pub(super) const DETAIL_NUMBERS: usize = 8;
+pub(super) const NUMBERS_PER_TYPE_DETAILS: usize = 8;
 
 impl TypeDetails {
-    pub(super) fn numbers(&self) -> [u32; DETAIL_NUMBERS] {
+    pub(super) fn to_numbers(&self) -> [u32; NUMBERS_PER_TYPE_DETAILS] {
         let (loader, value) = match self.loader {
             Loader::Unknown => (0, 0),
             Loader::Runtime => (1, 0),
             Loader::Object(node) => (2, node.0),
         };
-        let flags = u32::from(self.class_is_stored);
+        let flags = u32::from(self.stores_class_reference);
         [self.module, loader, value, self.class_object, self.superclass, self.first_field, self.field_count, flags]
     }
 
     /// The details back, when every number is below its limit.
-    pub(super) fn from_numbers(numbers: [u32; DETAIL_NUMBERS], limits: &StoredLimits) -> Option<Self> {
+    pub(super) fn from_numbers(numbers: [u32; NUMBERS_PER_TYPE_DETAILS], limits: &StoredLimits) -> Option<Self> {
         let [module, loader, value, class_object, superclass, first_field, field_count, flags] = numbers;
         let below = |number: u32, limit: usize| number == NONE || (number as usize) < limit;
         let loader = match loader {
             0 => Loader::Unknown,
             1 => Loader::Runtime,
-            2 if (value as usize) < limits.nodes => Loader::Object(NodeId(value)),
+            2 if (value as usize) < limits.node_count => Loader::Object(NodeId(value)),
             _ => return None,
         };
-        let fits = below(module, limits.names)
-            && below(class_object, limits.nodes)
-            && below(superclass, limits.types)
-            && first_field as usize + field_count as usize <= limits.fields
+        let fits = below(module, limits.text_count)
+            && below(class_object, limits.node_count)
+            && below(superclass, limits.type_count)
+            && first_field as usize + field_count as usize <= limits.field_count
             && flags < 2;
         fits.then_some(TypeDetails {
             module,
@@ -198,21 +202,21 @@ impl TypeDetails {
             superclass,
             first_field,
             field_count,
-            class_is_stored: flags == 1,
+            stores_class_reference: flags == 1,
         })
     }
 }
 
 /// Number of things of each kind in a stored graph.
 pub(super) struct StoredLimits {
-    pub(super) nodes: usize,
-    pub(super) types: usize,
-    pub(super) names: usize,
-    pub(super) fields: usize,
+    pub(super) node_count: usize,
+    pub(super) type_count: usize,
+    pub(super) text_count: usize,
+    pub(super) field_count: usize,
 }
 
 impl Field {
-    pub(super) fn numbers(&self) -> [u32; 2] {
+    pub(super) fn to_numbers(&self) -> [u32; 2] {
         let kind = FieldKind::ALL.iter().position(|&kind| kind == self.kind).unwrap_or(0) as u32;
         [self.name.number(), kind << 1 | u32::from(self.is_static)]
     }
@@ -245,6 +249,7 @@ pub struct TypeTable {
     pub(super) shown_types: ShownTypes,
     /// By type: it, or else the nearest that it is derived from, with fields of instances; found when it is asked for.
     pub(super) nearest_with_fields: OnceLock<Vec<u32>>,
+    /// Every type's id, made when the list is first lent.
     pub(super) listed_ids: OnceLock<Vec<TypeId>>,
 }
 
@@ -298,19 +303,19 @@ impl TypeTable {
     }
 
     /// The type that a class object stands for. O(log classes).
-    pub fn of_class_object(&self, node: NodeId) -> Option<TypeId> {
+    pub fn type_of_class_object(&self, node: NodeId) -> Option<TypeId> {
         let at = self.class_objects.binary_search_by_key(&node, |&(class_object, _)| class_object).ok()?;
         Some(self.class_objects[at].1)
     }
 
     /// Place of the type's constructor, in dumps that tell types apart by that. O(log types).
-    pub fn place(&self, type_id: TypeId) -> Option<SourcePlace> {
+    pub fn constructor_place(&self, type_id: TypeId) -> Option<SourcePlace> {
         let at = self.constructor_places.binary_search_by_key(&type_id, |&(type_id, _)| type_id).ok()?;
         Some(self.constructor_places[at].1)
     }
 
     /// Returns true if the dump tells types apart by where their constructors stand.
-    pub fn have_places(&self) -> bool {
+    pub fn have_constructor_places(&self) -> bool {
         !self.constructor_places.is_empty()
     }
 
@@ -343,7 +348,7 @@ impl TypeTable {
     pub fn instance_fields(&self, type_id: TypeId) -> impl Iterator<Item = (TypeId, Field)> {
         let own = |type_id| self.fields(type_id).iter().filter(|field| !field.is_static);
         let with_fields = self.nearest_with_fields.get_or_init(|| {
-            self.by_superclass(|type_id, above| match own(type_id).next() {
+            self.map_by_superclass(|type_id, above| match own(type_id).next() {
                 Some(_) => type_id.0,
                 None => above.copied().unwrap_or(NONE),
             })
@@ -355,7 +360,7 @@ impl TypeTable {
     }
 
     /// Makes a value for each type from that of its superclass. O(types).
-    pub fn by_superclass<T>(&self, mut make: impl FnMut(TypeId, Option<&T>) -> T) -> Vec<T> {
+    pub fn map_by_superclass<T>(&self, mut make: impl FnMut(TypeId, Option<&T>) -> T) -> Vec<T> {
         let mut made: Vec<Option<T>> = std::iter::repeat_with(|| None).take(self.len()).collect();
         let mut is_met = vec![false; self.len()];
         let mut way = Vec::new();
@@ -390,8 +395,8 @@ impl TypeTable {
     }
 
     /// Returns true if objects of this type list their class as the last of their strong references.
-    pub fn class_is_stored(&self, type_id: TypeId) -> bool {
-        self.details_of(type_id).is_some_and(|details| details.class_is_stored)
+    pub fn stores_class_reference(&self, type_id: TypeId) -> bool {
+        self.details_of(type_id).is_some_and(|details| details.stores_class_reference)
     }
 
     /// Leaves out superclasses that close a circle; returns how many. O(types).
@@ -458,7 +463,7 @@ mod tests {
 
     #[test]
     fn details_survive_being_numbers() {
-        let limits = StoredLimits { nodes: 10, types: 5, names: 7, fields: 4 };
+        let limits = StoredLimits { node_count: 10, type_count: 5, text_count: 7, field_count: 4 };
         let details = TypeDetails {
             module: 6,
             loader: Loader::Object(NodeId(9)),
@@ -466,18 +471,18 @@ mod tests {
             superclass: 4,
             first_field: 1,
             field_count: 3,
-            class_is_stored: true,
+            stores_class_reference: true,
         };
-        let back = TypeDetails::from_numbers(details.numbers(), &limits).expect("all are in range");
-        assert_eq!(back.numbers(), details.numbers());
+        let back = TypeDetails::from_numbers(details.to_numbers(), &limits).expect("all are in range");
+        assert_eq!(back.to_numbers(), details.to_numbers());
         for at in [0, 2, 3, 4, 6, 7] {
-            let mut numbers = details.numbers();
+            let mut numbers = details.to_numbers();
             numbers[at] = 10;
             assert!(TypeDetails::from_numbers(numbers, &limits).is_none(), "{at}");
         }
         for kind in FieldKind::ALL {
             let field = Field { name: GraphNameId::new(2), kind, is_static: kind == FieldKind::Int };
-            assert_eq!(Field::from_numbers(field.numbers(), 3), Some(field));
+            assert_eq!(Field::from_numbers(field.to_numbers(), 3), Some(field));
         }
         assert_eq!(Field::from_numbers([2, 99], 3), None);
     }

@@ -12,9 +12,9 @@ use super::column::{Column, ColumnSink, ColumnSource};
 pub(super) struct WeakReferences {
     pub(super) sources: Column<NodeId>,
     /// References of the same object before this one.
-    pub(super) places: Column<u32>,
+    pub(super) reference_indices: Column<u32>,
     pub(super) targets: Column<NodeId>,
-    /// Places of all, by target; found when they are asked for.
+    /// Indices of all, by target; found when they are asked for.
     pub(super) by_target: OnceLock<Column<u32>>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct WeakReferences {
 pub(super) struct WeakReference {
     /// An object as it was appended, then a node.
     pub(super) source: u32,
-    pub(super) place: u32,
+    pub(super) reference_index: u32,
     pub(super) target: NodeId,
 }
 
@@ -35,7 +35,7 @@ impl WeakReferences {
         weak.sort_unstable();
         WeakReferences {
             sources: weak.iter().map(|weak| NodeId(weak.source)).collect::<Vec<_>>().into(),
-            places: weak.iter().map(|weak| weak.place).collect::<Vec<_>>().into(),
+            reference_indices: weak.iter().map(|weak| weak.reference_index).collect::<Vec<_>>().into(),
             targets: weak.iter().map(|weak| weak.target).collect::<Vec<_>>().into(),
             by_target: OnceLock::new(),
         }
@@ -45,7 +45,7 @@ impl WeakReferences {
         self.sources.len()
     }
 
-    pub(super) fn of_source(&self, node: NodeId) -> Range<usize> {
+    pub(super) fn range_of_source(&self, node: NodeId) -> Range<usize> {
         if self.sources.is_empty() {
             return 0..0;
         }
@@ -61,12 +61,13 @@ impl WeakReferences {
         })
     }
 
+    /// Target of the reference at a place; of places that only a damaged file has, node 0.
     pub(super) fn target_at(&self, place: u32) -> NodeId {
         if (place as usize) < self.len() { self.targets.get(place as usize) } else { NodeId(0) }
     }
 
     /// Places in `by_target`.
-    pub(super) fn of_target(&self, node: NodeId) -> Range<usize> {
+    pub(super) fn range_of_target(&self, node: NodeId) -> Range<usize> {
         if self.sources.is_empty() {
             return 0..0;
         }
@@ -81,18 +82,23 @@ impl WeakReferences {
 
     pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
         self.sources.store(sink, "weak.sources")?;
-        self.places.store(sink, "weak.places")?;
+        self.reference_indices.store(sink, "weak.places")?;
         self.targets.store(sink, "weak.targets")?;
         self.by_target().store(sink, "weak.by_target")
     }
 
     pub(super) fn from_stored(source: &dyn ColumnSource, nodes: usize) -> Option<Self> {
-        let sources = Column::stored(source, "weak.sources", nodes as u64)?;
+        let sources = Column::from_stored(source, "weak.sources", nodes as u64)?;
         let count = sources.len();
-        let places: Column<u32> = Column::stored(source, "weak.places", u64::MAX)?;
-        let targets: Column<NodeId> = Column::stored(source, "weak.targets", nodes as u64)?;
-        let by_target: Column<u32> = Column::stored(source, "weak.by_target", count as u64)?;
+        let places: Column<u32> = Column::from_stored(source, "weak.places", u64::MAX)?;
+        let targets: Column<NodeId> = Column::from_stored(source, "weak.targets", nodes as u64)?;
+        let by_target: Column<u32> = Column::from_stored(source, "weak.by_target", count as u64)?;
         let fits = [places.len(), targets.len(), by_target.len()] == [count; 3];
-        fits.then(|| WeakReferences { sources, places, targets, by_target: OnceLock::from(by_target) })
+        fits.then(|| WeakReferences {
+            sources,
+            reference_indices: places,
+            targets,
+            by_target: OnceLock::from(by_target),
+        })
     }
 }

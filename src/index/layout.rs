@@ -26,7 +26,7 @@ pub(super) const VERSION: u32 = 8;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER_MARK: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.
-pub(super) const ALIGNMENT: usize = 64;
+pub(super) const ALIGNMENT_BYTES: usize = 64;
 /// Bytes of columns that have one check.
 pub(super) const BLOCK_BYTES: usize = 1 << 16;
 
@@ -45,6 +45,7 @@ pub(super) struct IndexHeader {
     pub(super) json_bytes: u64,
     /// Of the blocks' checks and the JSON.
     pub(super) tail_checksum: u64,
+    /// Always 0.
     pub(super) unused: u64,
     /// Of the 56 bytes before.
     pub(super) header_checksum: u64,
@@ -57,13 +58,14 @@ impl IndexHeader {
     }
 
     pub(super) fn computed_checksum(&self) -> u64 {
-        checksum_of(&bytemuck::bytes_of(self)[..ALIGNMENT - 8])
+        checksum_of(&bytemuck::bytes_of(self)[..ALIGNMENT_BYTES - 8])
     }
 }
 
 /// Places of columns: first byte, counted from the first column, and length.
 pub(super) type ColumnPlaces = BTreeMap<String, (u64, u64)>;
 
+/// What is written as JSON at the end of an index; `C` is what its user adds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct IndexTail<C> {
     /// The program that wrote it: another version may count otherwise.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::Mmap;
 
-use super::layout::{ALIGNMENT, BLOCK_BYTES};
+use super::layout::{ALIGNMENT_BYTES, BLOCK_BYTES};
 use super::source_key::checksum_of;
 use crate::graph::MappedImage;
 
@@ -17,7 +17,9 @@ pub(super) struct MappedColumns {
     map: Mmap,
     column_bytes: usize,
     block_checksums: Vec<u64>,
+    /// Blocks that passed their check.
     checked_blocks: Box<[AtomicBool]>,
+    /// What was wrong first.
     damage: OnceLock<&'static str>,
 }
 
@@ -33,7 +35,7 @@ impl MappedColumns {
         self.damage.get().copied()
     }
 
-    /// Checks every block. O(bytes), on all threads.
+    /// Checks every block; [`damage`](Self::damage) then has what is wrong. O(bytes), on all threads.
     pub(super) fn verify_all(&self) {
         const BLOCKS_AT_ONCE: usize = 64;
         let starts = (0..self.block_checksums.len()).step_by(BLOCKS_AT_ONCE).collect();
@@ -49,8 +51,9 @@ impl MappedColumns {
         super::memory_map::release_pages(&self.map);
     }
 
-    fn columns(&self) -> &[u8] {
-        &self.map[ALIGNMENT..ALIGNMENT + self.column_bytes]
+    /// The bytes of all columns with the gaps between them.
+    fn column_region(&self) -> &[u8] {
+        &self.map[ALIGNMENT_BYTES..ALIGNMENT_BYTES + self.column_bytes]
     }
 
     fn verify_block(&self, block: usize) -> bool {
@@ -59,11 +62,11 @@ impl MappedColumns {
         }
         let start = block * BLOCK_BYTES;
         let end = self.column_bytes.min(start + BLOCK_BYTES);
-        let is_good = checksum_of(&self.columns()[start..end]) == self.block_checksums[block];
+        let is_good = checksum_of(&self.column_region()[start..end]) == self.block_checksums[block];
         if is_good {
             self.checked_blocks[block].store(true, Ordering::Release);
         } else {
-            self.reject("a block of it is not as it was written");
+            self.mark_damaged("a block of it is not as it was written");
         }
         is_good
     }
@@ -76,10 +79,10 @@ impl MappedImage for MappedColumns {
     }
 
     fn bytes(&self, range: Range<usize>) -> &[u8] {
-        &self.columns()[range]
+        &self.column_region()[range]
     }
 
-    fn reject(&self, reason: &'static str) {
+    fn mark_damaged(&self, reason: &'static str) {
         self.damage.get_or_init(|| reason);
     }
 }

@@ -10,7 +10,7 @@ use std::io;
 use memmap2::Mmap;
 
 /// Maps a whole file, read-only.
-pub(super) fn map(file: &File) -> io::Result<Mmap> {
+pub(super) fn map_file(file: &File) -> io::Result<Mmap> {
     // SAFETY: the mapped bytes must not change while they are borrowed. Indexes are never written in place: a new one
     // is written aside and renamed over the old, which lives on for those who have it mapped. Whoever overwrites or
     // cuts an index by other means while it is read breaks this; what follows then is what the system does to a mapping

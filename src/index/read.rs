@@ -9,10 +9,10 @@ use memmap2::Mmap;
 use serde::de::DeserializeOwned;
 
 use super::layout::{
-    ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
+    ALIGNMENT_BYTES, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
 };
 use super::mapped_columns::MappedColumns;
-use super::memory_map::map;
+use super::memory_map::map_file;
 use super::source_key::SourceKey;
 use super::source_key::checksum_of;
 use crate::files::{self, owner_of};
@@ -58,6 +58,7 @@ pub struct Index {
     column_bytes: usize,
     block_checksums: Vec<u64>,
     tail: IndexTail<serde_json::Value>,
+    /// The number of the user who owns the file, where files have owners.
     owner: Option<u32>,
 }
 
@@ -70,11 +71,12 @@ impl Index {
         let file = files::open(path)?;
         let facts = file.metadata()?;
         let (length, owner) = (facts.len(), owner_of(&facts));
-        if length < ALIGNMENT as u64 {
+        if length < ALIGNMENT_BYTES as u64 {
             return Err(IndexError::WrongLength);
         }
-        let map = map(&file)?;
-        let header: IndexHeader = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::WrongLength)?);
+        let map = map_file(&file)?;
+        let header: IndexHeader =
+            bytemuck::pod_read_unaligned(map.get(..ALIGNMENT_BYTES).ok_or(IndexError::WrongLength)?);
         if header.magic != MAGIC {
             return Err(IndexError::NotAnIndex);
         }
@@ -85,8 +87,8 @@ impl Index {
             return Err(IndexError::Damaged);
         }
         let blocks = header.column_bytes.div_ceil(BLOCK_BYTES as u64);
-        let tail_start = header.column_bytes.checked_next_multiple_of(ALIGNMENT as u64);
-        let tail_start = tail_start.and_then(|bytes| bytes.checked_add(ALIGNMENT as u64));
+        let tail_start = header.column_bytes.checked_next_multiple_of(ALIGNMENT_BYTES as u64);
+        let tail_start = tail_start.and_then(|bytes| bytes.checked_add(ALIGNMENT_BYTES as u64));
         let json_start = tail_start.and_then(|start| start.checked_add(blocks * 8));
         let end = json_start.and_then(|start| start.checked_add(header.json_bytes));
         let (Some(tail_start), Some(json_start), Some(end)) = (tail_start, json_start, end) else {
@@ -108,7 +110,7 @@ impl Index {
         let column_bytes = header.column_bytes as usize;
         let fits = |&(start, bytes): &(u64, u64)| {
             let end = start.checked_add(bytes);
-            start.is_multiple_of(ALIGNMENT as u64) && end.is_some_and(|end| end <= column_bytes as u64)
+            start.is_multiple_of(ALIGNMENT_BYTES as u64) && end.is_some_and(|end| end <= column_bytes as u64)
         };
         if !tail.columns.values().all(fits) {
             return Err(IndexError::Damaged);
@@ -130,28 +132,28 @@ impl Index {
     ///
     /// # Errors
     /// When it is not of the type asked for.
-    pub fn content<C: DeserializeOwned>(&self) -> Result<C, IndexError> {
+    pub fn json_content<C: DeserializeOwned>(&self) -> Result<C, IndexError> {
         C::deserialize(&self.tail.content).map_err(|_| IndexError::Damaged)
     }
 
     /// The columns.
     pub fn into_columns(self) -> IndexColumns {
         let image = MappedColumns::new(self.map, self.column_bytes, self.block_checksums);
-        IndexColumns { image: Arc::new(image), places: self.tail.columns }
+        IndexColumns { mapped_columns: Arc::new(image), places: self.tail.columns }
     }
 }
 
 /// The columns of an index by name.
 #[derive(Debug)]
 pub struct IndexColumns {
-    image: Arc<MappedColumns>,
+    mapped_columns: Arc<MappedColumns>,
     places: ColumnPlaces,
 }
 
 impl ColumnSource for IndexColumns {
-    fn place(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
+    fn find_column(&self, name: &str) -> Option<(Arc<dyn MappedImage>, Range<usize>)> {
         let &(start, bytes) = self.places.get(name)?;
-        let image: Arc<dyn MappedImage> = self.image.clone();
+        let image: Arc<dyn MappedImage> = self.mapped_columns.clone();
         Some((image, start as usize..(start + bytes) as usize))
     }
 }
@@ -166,7 +168,7 @@ impl IndexCheck {
         self.0.damage()
     }
 
-    /// Checks every block. O(bytes of the index), on all threads.
+    /// Checks every block; [`damage`](Self::damage) then has what is wrong. O(bytes of the index), on all threads.
     pub fn verify_all(&self) {
         self.0.verify_all();
     }
@@ -179,8 +181,8 @@ impl IndexCheck {
 
 impl IndexColumns {
     /// The check of these columns.
-    pub fn check(&self) -> IndexCheck {
-        IndexCheck(Arc::clone(&self.image))
+    pub fn index_check(&self) -> IndexCheck {
+        IndexCheck(Arc::clone(&self.mapped_columns))
     }
 }
 
@@ -210,16 +212,16 @@ mod tests {
         let path = folder.path().join("a.hdx");
         written(&path);
         let index = Index::open(&path).expect("an index");
-        assert_eq!(index.content::<Vec<String>>().expect("texts"), ["what is no column"]);
-        assert!(matches!(index.content::<u32>(), Err(IndexError::Damaged)));
+        assert_eq!(index.json_content::<Vec<String>>().expect("texts"), ["what is no column"]);
+        assert!(matches!(index.json_content::<u32>(), Err(IndexError::Damaged)));
         let source = index.source().expect("a source");
         assert!(source.is_same(&SourceKey::of(Path::new(file!())).expect("this file")) && source.name() == "read.rs");
         assert!(!source.is_same(&SourceKey::of(&path).expect("the index")));
         let columns = index.into_columns();
-        let small: Column<u8> = Column::stored(&columns, "small", 8).expect("a column");
-        let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
+        let small: Column<u8> = Column::from_stored(&columns, "small", 8).expect("a column");
+        let large: Column<u64> = Column::from_stored(&columns, "large", u64::MAX).expect("a column");
         assert_eq!((small.all_values(), large.len(), large.get(19_999)), (&[7; 3][..], 20_000, 19_999));
-        assert!(Column::<u8>::stored(&columns, "none", 8).is_none() && columns.check().damage().is_none());
+        assert!(Column::<u8>::from_stored(&columns, "none", 8).is_none() && columns.index_check().damage().is_none());
     }
 
     #[test]
@@ -254,12 +256,12 @@ mod tests {
         let path = folder.path().join("a.hdx");
         let mut bytes = written(&path);
         // In the third block of the columns.
-        bytes[ALIGNMENT + 2 * BLOCK_BYTES + 1000] ^= 1;
+        bytes[ALIGNMENT_BYTES + 2 * BLOCK_BYTES + 1000] ^= 1;
         std::fs::write(&path, bytes).expect("written");
         let columns = Index::open(&path).expect("head and tail are good").into_columns();
-        let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
-        assert_eq!((large.get(5), columns.check().damage()), (5, None));
+        let large: Column<u64> = Column::from_stored(&columns, "large", u64::MAX).expect("a column");
+        assert_eq!((large.get(5), columns.index_check().damage()), (5, None));
         assert_eq!(large.get(19_000), 0);
-        assert_eq!(columns.check().damage(), Some("a block of it is not as it was written"));
+        assert_eq!(columns.index_check().damage(), Some("a block of it is not as it was written"));
     }
 }

@@ -60,7 +60,7 @@ impl SourceKey {
     }
 
     /// The same with the check of all bytes of the file, where it can be read. O(bytes).
-    pub fn with_content(mut self) -> Self {
+    pub fn with_content_checksum(mut self) -> Self {
         self.content_check = content_checksum_of(&self.path).ok();
         self
     }

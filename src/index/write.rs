@@ -6,7 +6,7 @@ use serde::Serialize;
 use twox_hash::XxHash3_64;
 
 use super::layout::{
-    ALIGNMENT, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
+    ALIGNMENT_BYTES, BLOCK_BYTES, BYTE_ORDER_MARK, ColumnPlaces, IndexHeader, IndexTail, MAGIC, VERSION, WRITTEN_BY,
 };
 use super::source_key::SourceKey;
 use super::source_key::checksum_of;
@@ -16,7 +16,7 @@ use crate::graph::ColumnSink;
 /// Columns on their way out: each at a multiple of 64, every 64 KiB with a check.
 struct ColumnWriter<W> {
     out: W,
-    bytes: usize,
+    written_bytes: usize,
     /// Bytes of the block at hand go through here.
     hasher: XxHash3_64,
     block_checksums: Vec<u64>,
@@ -27,7 +27,7 @@ impl<W: Write> ColumnWriter<W> {
     fn new(out: W) -> Self {
         ColumnWriter {
             out,
-            bytes: 0,
+            written_bytes: 0,
             hasher: XxHash3_64::new(),
             block_checksums: Vec::new(),
             places: ColumnPlaces::new(),
@@ -37,11 +37,11 @@ impl<W: Write> ColumnWriter<W> {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         use std::hash::Hasher;
         while !bytes.is_empty() {
-            let (own, rest) = bytes.split_at(bytes.len().min(BLOCK_BYTES - self.bytes % BLOCK_BYTES));
+            let (own, rest) = bytes.split_at(bytes.len().min(BLOCK_BYTES - self.written_bytes % BLOCK_BYTES));
             self.hasher.write(own);
             self.out.write_all(own)?;
-            self.bytes += own.len();
-            if self.bytes.is_multiple_of(BLOCK_BYTES) {
+            self.written_bytes += own.len();
+            if self.written_bytes.is_multiple_of(BLOCK_BYTES) {
                 self.block_checksums.push(std::mem::replace(&mut self.hasher, XxHash3_64::new()).finish());
             }
             bytes = rest;
@@ -49,24 +49,25 @@ impl<W: Write> ColumnWriter<W> {
         Ok(())
     }
 
-    fn pad(&mut self) -> io::Result<()> {
-        let gap = self.bytes.next_multiple_of(ALIGNMENT) - self.bytes;
-        self.write(&[0; ALIGNMENT][..gap])
+    /// Writes zeros up to where the next column may begin.
+    fn pad_to_alignment(&mut self) -> io::Result<()> {
+        let gap = self.written_bytes.next_multiple_of(ALIGNMENT_BYTES) - self.written_bytes;
+        self.write(&[0; ALIGNMENT_BYTES][..gap])
     }
 
     /// Ends the last block.
-    fn finish(&mut self) {
+    fn end_last_block(&mut self) {
         use std::hash::Hasher;
-        if !self.bytes.is_multiple_of(BLOCK_BYTES) {
+        if !self.written_bytes.is_multiple_of(BLOCK_BYTES) {
             self.block_checksums.push(self.hasher.finish());
         }
     }
 }
 
 impl<W: Write> ColumnSink for ColumnWriter<W> {
-    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.pad()?;
-        self.places.insert(name.to_string(), (self.bytes as u64, bytes.len() as u64));
+    fn put_column(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.pad_to_alignment()?;
+        self.places.insert(name.to_string(), (self.written_bytes as u64, bytes.len() as u64));
         self.write(bytes)
     }
 }
@@ -101,12 +102,12 @@ fn write_to<C: Serialize>(
     source: Option<SourceKey>,
     store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
 ) -> io::Result<u64> {
-    out.write_all(&[0; ALIGNMENT])?;
+    out.write_all(&[0; ALIGNMENT_BYTES])?;
     let mut columns = ColumnWriter::new(&mut *out);
     let content = store(&mut columns)?;
-    columns.pad()?;
-    columns.finish();
-    let ColumnWriter { bytes, block_checksums: checks, places, .. } = columns;
+    columns.pad_to_alignment()?;
+    columns.end_last_block();
+    let ColumnWriter { written_bytes: bytes, block_checksums: checks, places, .. } = columns;
     let tail = IndexTail { written_by: WRITTEN_BY.into(), source, columns: places, content };
     let mut end: Vec<u8> = bytemuck::cast_slice(&checks).to_vec();
     let json_start = end.len();
@@ -116,7 +117,7 @@ fn write_to<C: Serialize>(
         magic: MAGIC,
         version: VERSION,
         byte_order: BYTE_ORDER_MARK,
-        file_bytes: (ALIGNMENT + bytes + end.len()) as u64,
+        file_bytes: (ALIGNMENT_BYTES + bytes + end.len()) as u64,
         column_bytes: bytes as u64,
         json_bytes: (end.len() - json_start) as u64,
         tail_checksum: checksum_of(&end),

@@ -22,30 +22,30 @@ const MAX_ORDINARY_PADDING_BYTES: u64 = 1 << 20;
 /// Columns of a block that grew with a record take so many times its text, at most: a reference of two characters takes
 /// 12 bytes.
 const MAX_COLUMN_BYTES_PER_TEXT_BYTE: u64 = 6;
-/// A batch is used again for the next block unless it is larger.
-const MAX_POOLED_BYTES: usize = 16 << 20;
+/// The content of a parsed block is used again for the next one unless it takes more memory.
+const MAX_REUSED_CONTENT_BYTES: usize = 16 << 20;
 /// A thread has a block of text and its columns, and others may wait.
 const MEMORY_BYTES_PER_THREAD: u64 = 12 << 20;
 
 /// A rule for the places at which blocks may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlockCut {
+pub(super) enum BlockCutRule {
     /// After a line end.
     AfterLine,
     /// After a line end, where the next line begins with `0x`: IBM classic records span lines. Else, in a line that is
     /// longer than a block, before any `0x`: such a line is all references, and those may lead a block.
-    BeforeHex,
+    BeforeHexWord,
 }
 
-impl BlockCut {
+impl BlockCutRule {
     /// The last place to cut in `data[from..]`, if there is one; `from` was searched to before.
-    fn find(self, data: &[u8], from: usize) -> Option<usize> {
+    fn last_cut(self, data: &[u8], from: usize) -> Option<usize> {
         let mut end = data.len();
         while let Some(at) = memchr::memrchr(b'\n', &data[from..end]) {
             let next = from + at + 1;
             let fits = match self {
-                BlockCut::AfterLine => true,
-                BlockCut::BeforeHex => matches!(data[next..], [b'0', b'x' | b'X', ..]),
+                BlockCutRule::AfterLine => true,
+                BlockCutRule::BeforeHexWord => matches!(data[next..], [b'0', b'x' | b'X', ..]),
             };
             if fits {
                 return Some(next);
@@ -53,21 +53,21 @@ impl BlockCut {
             end = from + at;
         }
         match self {
-            BlockCut::AfterLine => None,
-            BlockCut::BeforeHex => memchr::memmem::rfind(&data[from..], b" 0x").map(|at| from + at + 1),
+            BlockCutRule::AfterLine => None,
+            BlockCutRule::BeforeHexWord => memchr::memmem::rfind(&data[from..], b" 0x").map(|at| from + at + 1),
         }
     }
 }
 
 /// The context of a block of text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BlockPlace {
+pub(super) struct TextBlockContext {
     /// The input begins here.
     pub(super) is_first: bool,
     /// The input ends here.
     pub(super) is_last: bool,
     /// Bytes of padding in the block that were passed over, where there are more than ordinary.
-    pub(super) padding_bytes: u64,
+    pub(super) skipped_padding_bytes: u64,
 }
 
 /// Cuts an input into blocks that can be parsed apart.
@@ -86,11 +86,11 @@ pub(crate) trait ParsedBlockContent: Default + Send {
     fn memory_bytes(&self) -> usize;
 }
 
-struct BlockReader {
+struct TextBlockReader {
     source: Source,
     carried_bytes: Vec<u8>,
     carry_share: MemoryShare,
-    cut: BlockCut,
+    cut: BlockCutRule,
     /// Line ends are CR alone: parsers see them as LF.
     has_cr_line_ends: bool,
     has_begun: bool,
@@ -99,58 +99,58 @@ struct BlockReader {
 
 /// The bytes of a block, and what they take.
 pub(crate) struct BlockBuffer {
-    pub(crate) text: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     share: MemoryShare,
 }
 
 impl BlockBuffer {
     /// An empty one.
     pub(crate) fn new(share: MemoryShare) -> Self {
-        BlockBuffer { text: Vec::new(), share }
+        BlockBuffer { bytes: Vec::new(), share }
     }
 
     /// Makes it so long; while it moves, it is there twice.
     pub(super) fn resize(&mut self, bytes: usize) -> Result<(), ReadError> {
-        if bytes > self.text.len() {
-            self.share.hold((self.text.len() + bytes) as u64)?;
-            self.text.reserve_exact(bytes - self.text.len());
-            self.text.resize(bytes, 0);
+        if bytes > self.bytes.len() {
+            self.share.set_held_bytes((self.bytes.len() + bytes) as u64)?;
+            self.bytes.reserve_exact(bytes - self.bytes.len());
+            self.bytes.resize(bytes, 0);
         } else {
-            self.text.truncate(bytes);
-            self.text.shrink_to_fit();
+            self.bytes.truncate(bytes);
+            self.bytes.shrink_to_fit();
         }
-        Ok(self.share.hold(bytes as u64)?)
+        Ok(self.share.set_held_bytes(bytes as u64)?)
     }
 }
 
-impl BlockSource for BlockReader {
-    type Context = BlockPlace;
+impl BlockSource for TextBlockReader {
+    type Context = TextBlockContext;
 
-    fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockPlace)>, ReadError> {
+    fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, TextBlockContext)>, ReadError> {
         if self.has_ended {
             return Ok(None);
         }
-        let found = self.read(buffer);
+        let found = self.read_block(buffer);
         self.has_ended |= found.is_err();
         found.map(Some)
     }
 }
 
-impl BlockReader {
-    fn read(&mut self, buffer: &mut BlockBuffer) -> Result<(usize, BlockPlace), ReadError> {
+impl TextBlockReader {
+    fn read_block(&mut self, buffer: &mut BlockBuffer) -> Result<(usize, TextBlockContext), ReadError> {
         let mut len = self.carried_bytes.len();
         let mut searched = 0;
         let wanted = len + BLOCK_BYTES;
         // A buffer that grew with one long record does not stay so large.
-        if buffer.text.len() > 2 * wanted || buffer.text.len() < wanted {
+        if buffer.bytes.len() > 2 * wanted || buffer.bytes.len() < wanted {
             buffer.resize(wanted)?;
         }
-        buffer.text[..len].copy_from_slice(&self.carried_bytes);
+        buffer.bytes[..len].copy_from_slice(&self.carried_bytes);
         let mut padding_bytes = 0;
         let mut padding = None;
         loop {
-            let wanted = buffer.text.len() - len;
-            let mut got = match self.source.fill(&mut buffer.text[len..]) {
+            let wanted = buffer.bytes.len() - len;
+            let mut got = match self.source.fill(&mut buffer.bytes[len..]) {
                 Ok(got) => got,
                 Err(error) => {
                     self.has_ended = true;
@@ -159,14 +159,14 @@ impl BlockReader {
             };
             let is_end = got < wanted;
             if let Some(blank) = padding {
-                let skipped = buffer.text[len..len + got].iter().take_while(|&&byte| byte == blank).count();
-                buffer.text.copy_within(len + skipped..len + got, len);
+                let skipped = buffer.bytes[len..len + got].iter().take_while(|&&byte| byte == blank).count();
+                buffer.bytes.copy_within(len + skipped..len + got, len);
                 got -= skipped;
                 padding_bytes += skipped as u64;
                 padding = padding.filter(|_| got == 0);
             }
             if self.has_cr_line_ends {
-                buffer.text[len..len + got].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+                buffer.bytes[len..len + got].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
             }
             len += got;
             if is_end {
@@ -174,44 +174,44 @@ impl BlockReader {
                 self.carried_bytes = Vec::new();
                 break;
             }
-            if let Some(at) = self.cut.find(&buffer.text[..len], searched) {
-                self.carry_share.hold(self.carried_bytes.capacity().max(len - at) as u64)?;
+            if let Some(at) = self.cut.last_cut(&buffer.bytes[..len], searched) {
+                self.carry_share.set_held_bytes(self.carried_bytes.capacity().max(len - at) as u64)?;
                 self.carried_bytes.clear();
-                self.carried_bytes.extend_from_slice(&buffer.text[at..len]);
+                self.carried_bytes.extend_from_slice(&buffer.bytes[at..len]);
                 len = at;
                 break;
             }
-            if let Some(start) = padding_at_end(&buffer.text[..len]) {
-                padding = Some(buffer.text[start]);
+            if let Some(start) = start_of_trailing_padding(&buffer.bytes[..len]) {
+                padding = Some(buffer.bytes[start]);
                 padding_bytes += (len - start - 1) as u64;
                 len = start + 1;
             }
             // Two bytes back: the cut may need to see what follows a line end.
             searched = len.saturating_sub(2);
-            if len == buffer.text.len() {
+            if len == buffer.bytes.len() {
                 buffer.resize(len * 2)?;
             }
         }
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let padding_bytes = if padding_bytes >= MAX_ORDINARY_PADDING_BYTES { padding_bytes } else { 0 };
-        Ok((len, BlockPlace { is_first, is_last: self.has_ended, padding_bytes }))
+        Ok((len, TextBlockContext { is_first, is_last: self.has_ended, skipped_padding_bytes: padding_bytes }))
     }
 }
 
 /// The start of the padding that the text ends in, if it does.
-fn padding_at_end(text: &[u8]) -> Option<usize> {
+fn start_of_trailing_padding(text: &[u8]) -> Option<usize> {
     let &last = text.last().filter(|byte| matches!(byte, 0 | b' ' | b'\t'))?;
     let start = text.iter().rposition(|&byte| byte != last).map_or(0, |at| at + 1);
     (text.len() - start >= MIN_PADDING_BYTES).then_some(start)
 }
 
 struct ParsedBlock<B> {
-    batch: B,
+    content: B,
     share: MemoryShare,
 }
 
 struct CommitQueue<B, C> {
-    next_block: usize,
+    next_block_number: usize,
     parsed_blocks: BTreeMap<usize, ParsedBlock<B>>,
     reusable_blocks: Vec<ParsedBlock<B>>,
     /// Out while a thread hands blocks on.
@@ -223,23 +223,23 @@ struct CommitQueue<B, C> {
 /// Cuts `source` into blocks of text, calls `parse` on each on up to `threads` threads, and `commit` in the order of
 /// the input. A `B` is used again after it was committed; `parse` clears it. Error: the first error of reading or of
 /// `commit`; nothing is committed after it.
-pub(super) fn parse_blocks<B, P, C>(
+pub(super) fn parse_text_blocks<B, P, C>(
     source: Source,
-    cut: BlockCut,
+    cut: BlockCutRule,
     threads: usize,
     parse: P,
     commit: C,
 ) -> Result<(), ReadError>
 where
     B: ParsedBlockContent,
-    P: Fn(&[u8], BlockPlace, &mut B) + Sync,
+    P: Fn(&[u8], TextBlockContext, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let budget = source.budget.clone();
-    let threads = if source.is_start_whole { 1 } else { threads };
+    let threads = if source.is_all_in_start { 1 } else { threads };
     let only_cr = ends_lines_with_cr(source.start());
     let carry_share = budget.for_buffer();
-    let reader = BlockReader {
+    let reader = TextBlockReader {
         source,
         carried_bytes: Vec::new(),
         carry_share,
@@ -248,13 +248,13 @@ where
         has_begun: false,
         has_ended: false,
     };
-    parse_blocks_of(reader, &budget, threads, parse, commit)?;
+    parse_source_blocks(reader, &budget, threads, parse, commit)?;
     Ok(())
 }
 
 /// The same of any block source. Gives it back at its end. Error: the first error of reading or of `commit`; nothing is
 /// committed after it.
-pub(super) fn parse_blocks_of<S, B, P, C>(
+pub(super) fn parse_source_blocks<S, B, P, C>(
     source: S,
     budget: &MemoryBudget,
     threads: usize,
@@ -267,10 +267,10 @@ where
     P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
-    let threads = threads_within(budget, threads);
+    let threads = thread_count_within(budget, threads);
     let reader = Mutex::new((source, 0));
     let handing = Mutex::new(CommitQueue {
-        next_block: 0,
+        next_block_number: 0,
         parsed_blocks: BTreeMap::new(),
         reusable_blocks: Vec::new(),
         commit: Some(commit),
@@ -278,7 +278,7 @@ where
         is_stopped: false,
     });
     let turn = Condvar::new();
-    let work = || worker(&reader, &handing, &turn, &parse, threads, budget);
+    let work = || run_worker(&reader, &handing, &turn, &parse, threads, budget);
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);
@@ -293,7 +293,7 @@ where
 }
 
 /// Fewer threads where there is no memory for what each has at hand.
-fn threads_within(budget: &MemoryBudget, threads: usize) -> usize {
+fn thread_count_within(budget: &MemoryBudget, threads: usize) -> usize {
     let most = budget.limit_bytes().map_or(u64::MAX, |limit| limit / MEMORY_BYTES_PER_THREAD);
     threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
 }
@@ -303,6 +303,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The number of a block, its bytes, and its context; none at the end of the input.
 type NumberedBlock<P> = Option<(usize, usize, P)>;
 
 fn next_numbered_block<S: BlockSource>(
@@ -317,7 +318,7 @@ fn next_numbered_block<S: BlockSource>(
     }))
 }
 
-fn worker<S, B, P, C>(
+fn run_worker<S, B, P, C>(
     reader: &Mutex<(S, usize)>,
     handing: &Mutex<CommitQueue<B, C>>,
     turn: &Condvar,
@@ -330,7 +331,7 @@ fn worker<S, B, P, C>(
     P: Fn(&[u8], S::Context, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
-    let mut buffer = BlockBuffer { text: Vec::new(), share: budget.for_buffer() };
+    let mut buffer = BlockBuffer { bytes: Vec::new(), share: budget.for_buffer() };
     loop {
         let mut parsed = {
             let mut state = lock(handing);
@@ -344,35 +345,35 @@ fn worker<S, B, P, C>(
             state
                 .reusable_blocks
                 .pop()
-                .unwrap_or_else(|| ParsedBlock { batch: B::default(), share: budget.for_buffer() })
+                .unwrap_or_else(|| ParsedBlock { content: B::default(), share: budget.for_buffer() })
         };
         let (number, bytes, place) = match next_numbered_block(reader, &mut buffer) {
             Ok(Some(found)) => found,
             Ok(None) => return,
-            Err(error) => return stop(handing, turn, error),
+            Err(error) => return stop_with_error(handing, turn, error),
         };
         // Before it is parsed where it is large, after it as it came out.
         if bytes > 4 * BLOCK_BYTES
-            && let Err(error) = parsed.share.hold(MAX_COLUMN_BYTES_PER_TEXT_BYTE * bytes as u64)
+            && let Err(error) = parsed.share.set_held_bytes(MAX_COLUMN_BYTES_PER_TEXT_BYTE * bytes as u64)
         {
-            return stop(handing, turn, error.into());
+            return stop_with_error(handing, turn, error.into());
         }
-        parse(&buffer.text[..bytes], place, &mut parsed.batch);
-        if let Err(error) = parsed.share.hold(parsed.batch.memory_bytes() as u64) {
-            return stop(handing, turn, error.into());
+        parse(&buffer.bytes[..bytes], place, &mut parsed.content);
+        if let Err(error) = parsed.share.set_held_bytes(parsed.content.memory_bytes() as u64) {
+            return stop_with_error(handing, turn, error.into());
         }
-        commit_in_order(handing, turn, number, parsed);
+        queue_and_commit(handing, turn, number, parsed);
     }
 }
 
-fn stop<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, error: ReadError) {
+fn stop_with_error<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, error: ReadError) {
     let mut state = lock(handing);
     state.is_stopped = true;
     state.error.get_or_insert(error);
     turn.notify_all();
 }
 
-fn commit_in_order<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, number: usize, parsed: ParsedBlock<B>)
+fn queue_and_commit<B, C>(handing: &Mutex<CommitQueue<B, C>>, turn: &Condvar, number: usize, parsed: ParsedBlock<B>)
 where
     B: ParsedBlockContent,
     C: FnMut(&mut B) -> Result<(), ReadError>,
@@ -380,7 +381,7 @@ where
     let mut state = lock(handing);
     state.parsed_blocks.insert(number, parsed);
     loop {
-        let next = state.next_block;
+        let next = state.next_block_number;
         if state.is_stopped || !state.parsed_blocks.contains_key(&next) {
             return;
         }
@@ -388,13 +389,13 @@ where
         let Some(mut commit) = state.commit.take() else { return };
         let Some(mut parsed) = state.parsed_blocks.remove(&next) else { return };
         drop(state);
-        let result = commit(&mut parsed.batch);
+        let result = commit(&mut parsed.content);
         state = lock(handing);
         state.commit = Some(commit);
-        if parsed.batch.memory_bytes() <= MAX_POOLED_BYTES {
+        if parsed.content.memory_bytes() <= MAX_REUSED_CONTENT_BYTES {
             state.reusable_blocks.push(parsed);
         }
-        state.next_block += 1;
+        state.next_block_number += 1;
         if let Err(error) = result {
             state.is_stopped = true;
             state.error.get_or_insert(error);
@@ -413,10 +414,10 @@ mod tests {
         }
     }
 
-    fn lines_of(text: Vec<u8>, cut: BlockCut, threads: usize) -> Vec<Vec<u8>> {
+    fn lines_of(text: Vec<u8>, cut: BlockCutRule, threads: usize) -> Vec<Vec<u8>> {
         let source = Source::from_reader(std::io::Cursor::new(text)).unwrap();
         let mut blocks = Vec::new();
-        parse_blocks(
+        parse_text_blocks(
             source,
             cut,
             threads,
@@ -436,12 +437,12 @@ mod tests {
     #[test]
     fn blocks_come_in_order_whole_and_cut_at_lines() {
         let text: Vec<u8> = (0..400_000).flat_map(|i| format!("0x{i} line\n\tmore\n").into_bytes()).collect();
-        for cut in [BlockCut::AfterLine, BlockCut::BeforeHex] {
+        for cut in [BlockCutRule::AfterLine, BlockCutRule::BeforeHexWord] {
             for threads in [1, 3] {
                 let blocks = lines_of(text.clone(), cut, threads);
                 assert!(blocks.len() > 3);
                 assert!(blocks.iter().all(|block| block.ends_with(b"\n")));
-                if cut == BlockCut::BeforeHex {
+                if cut == BlockCutRule::BeforeHexWord {
                     assert!(blocks.iter().all(|block| block.starts_with(b"0x")));
                 }
                 assert_eq!(blocks.concat(), text);
@@ -454,7 +455,7 @@ mod tests {
         let mut text = b"a\n".to_vec();
         text.resize(5 << 20, b'x');
         text.extend_from_slice(b"\n0xb\n");
-        for cut in [BlockCut::AfterLine, BlockCut::BeforeHex] {
+        for cut in [BlockCutRule::AfterLine, BlockCutRule::BeforeHexWord] {
             assert_eq!(lines_of(text.clone(), cut, 2).concat(), text);
         }
     }
@@ -465,7 +466,7 @@ mod tests {
         text.resize(6 << 20, 0);
         text.extend_from_slice(b" c\nd\n");
         text.resize(9 << 20, b' ');
-        for cut in [BlockCut::AfterLine, BlockCut::BeforeHex] {
+        for cut in [BlockCutRule::AfterLine, BlockCutRule::BeforeHexWord] {
             let read = lines_of(text.clone(), cut, 2).concat();
             assert!(read.len() < 3 << 20, "{}", read.len());
             let words: Vec<&[u8]> =
@@ -479,7 +480,7 @@ mod tests {
         let mut text = b"0x10 [8] OBJ a\n\t".to_vec();
         (0..400_000).for_each(|_| text.extend_from_slice(b"0x00000010 "));
         text.push(b'\n');
-        let blocks = lines_of(text.clone(), BlockCut::BeforeHex, 2);
+        let blocks = lines_of(text.clone(), BlockCutRule::BeforeHexWord, 2);
         assert!(blocks.len() > 3 && blocks.iter().all(|block| block.starts_with(b"0x")));
         assert_eq!(blocks.concat(), text);
     }

@@ -20,7 +20,7 @@ impl ContentKey {
     }
 
     /// The key of other contents that are the same bytes read in another way.
-    pub(super) fn of_other_encoding(self) -> Self {
+    pub(super) fn for_other_encoding(self) -> Self {
         let other = self.0 ^ (0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834 << 2);
         if self.is_known() { ContentKey(other) } else { self }
     }
@@ -31,7 +31,7 @@ impl ContentKey {
     }
 
     /// Returns true for at least one element or character, and nothing but zeros.
-    pub fn is_zero(self) -> bool {
+    pub fn is_all_zero(self) -> bool {
         self.0 & 1 != 0
     }
 
@@ -65,7 +65,7 @@ impl StringColumns {
 
     /// Appends the arrays of bytes and of characters that no string has, to be read as texts of their own (the bytes as
     /// Latin-1). Of formats whose strings have arrays. O(objects).
-    pub fn append_arrays(&mut self, graph: &HeapGraph) {
+    pub fn append_unowned_arrays(&mut self, graph: &HeapGraph) {
         if self.array_nodes.is_empty() {
             return;
         }
@@ -144,11 +144,11 @@ pub struct Contents {
     /// Its strings.
     pub strings: StringColumns,
     /// Primitive arrays of at least one element, those that strings own among them.
-    pub arrays: Vec<(NodeId, ContentKey)>,
+    pub primitive_array_keys: Vec<(NodeId, ContentKey)>,
     /// Arrays of references with [`MIN_LISTED_REFERENCE_ARRAY_LENGTH`] elements or more: their length and how many are null.
-    pub reference_arrays: Vec<(NodeId, u32, u32)>,
+    pub long_reference_arrays: Vec<(NodeId, u32, u32)>,
     /// By object and place in [`WantedContents::fields`], ascending.
-    pub fields: Vec<(NodeId, u16, HeldValue)>,
+    pub field_values: Vec<(NodeId, u16, HeldValue)>,
     /// Elements of arrays and UTF-16 units of texts, as far as the dump has them; ascending.
     pub lengths: Vec<(NodeId, u64)>,
 }
@@ -169,16 +169,16 @@ pub enum HeldValue {
 
 impl Contents {
     /// The value of an object's field, by its place in [`WantedContents::fields`].
-    pub fn field(&self, node: NodeId, place: usize) -> Option<HeldValue> {
+    pub fn field_value(&self, node: NodeId, place: usize) -> Option<HeldValue> {
         let key = (node, place as u16);
-        let at = self.fields.binary_search_by_key(&key, |&(node, place, _)| (node, place)).ok()?;
-        Some(self.fields[at].2)
+        let at = self.field_values.binary_search_by_key(&key, |&(node, place, _)| (node, place)).ok()?;
+        Some(self.field_values[at].2)
     }
 
     /// The length of a long array of references and how many of its elements are null.
-    pub fn reference_array(&self, node: NodeId) -> Option<(u32, u32)> {
-        let at = self.reference_arrays.binary_search_by_key(&node, |array| array.0).ok()?;
-        let (_, length, nulls) = self.reference_arrays[at];
+    pub fn reference_array_length_and_nulls(&self, node: NodeId) -> Option<(u32, u32)> {
+        let at = self.long_reference_arrays.binary_search_by_key(&node, |array| array.0).ok()?;
+        let (_, length, nulls) = self.long_reference_arrays[at];
         Some((length, nulls))
     }
 }
@@ -207,6 +207,7 @@ impl NodeNumbers {
         self.count
     }
 
+    /// The number of a node; `None` of one that is not in the set.
     #[inline]
     pub(super) fn number(&self, node: NodeId) -> Option<usize> {
         let at = node.index();
@@ -247,9 +248,9 @@ mod tests {
     #[test]
     fn keys_know_zeros_and_how_bytes_are_read() {
         let (text, zeros) = (ContentKey::new(77, false), ContentKey::new(77, true));
-        assert!(text.is_known() && !text.is_zero() && zeros.is_zero() && text != zeros);
-        assert!(zeros.of_other_encoding().is_zero() && zeros.of_other_encoding() != zeros);
-        assert_eq!(ContentKey::UNKNOWN.of_other_encoding(), ContentKey::UNKNOWN);
+        assert!(text.is_known() && !text.is_all_zero() && zeros.is_all_zero() && text != zeros);
+        assert!(zeros.for_other_encoding().is_all_zero() && zeros.for_other_encoding() != zeros);
+        assert_eq!(ContentKey::UNKNOWN.for_other_encoding(), ContentKey::UNKNOWN);
         assert_eq!(ContentKey::from_halves(text.halves()), text);
     }
 

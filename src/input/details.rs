@@ -20,7 +20,7 @@ pub enum ReferenceName {
     /// An element of an array, from 0.
     Element(u64),
     /// A variable that a closure has captured.
-    Variable(String),
+    CapturedVariable(String),
     /// A local variable of a thread, in this frame where the dump says so.
     Local(Option<FrameId>),
     /// An object's class.
@@ -30,7 +30,7 @@ pub enum ReferenceName {
     /// A class's loader.
     Loader,
     /// A variable that a closure has captured, of a block: those have a slot and no name.
-    VariableSlot(u64),
+    CapturedVariableSlot(u64),
     /// The content of a map, by its key, as `Map["key"]`, or a key of it: written as it is.
     MapEntry(String),
     /// A slot of the runtime's own, under the runtime's name.
@@ -45,8 +45,8 @@ impl fmt::Display for ReferenceName {
             ReferenceName::Property(name) if is_identifier(name) || is_accessor(name) => write!(f, ".{name}"),
             ReferenceName::Property(name) => write!(f, "[{name:?}]"),
             ReferenceName::Element(index) => write!(f, "[{index}]"),
-            ReferenceName::Variable(name) => write!(f, " context variable {name}"),
-            ReferenceName::VariableSlot(slot) => write!(f, " captured variable (slot {slot})"),
+            ReferenceName::CapturedVariable(name) => write!(f, " context variable {name}"),
+            ReferenceName::CapturedVariableSlot(slot) => write!(f, " captured variable (slot {slot})"),
             ReferenceName::MapEntry(name) => write!(f, " {name}"),
             ReferenceName::Local(_) => f.write_str(" <local>"),
             ReferenceName::Class => f.write_str(" <class>"),
@@ -141,7 +141,7 @@ pub struct ArrayElements {
     /// Elements that it has.
     pub length: u64,
     /// The kind of each of them.
-    pub kind: FieldKind,
+    pub element_kind: FieldKind,
     /// The first of them.
     pub first_elements: Vec<Value>,
 }
@@ -155,7 +155,7 @@ pub enum ReferenceKind {
     /// An element of an array.
     Element,
     /// A variable that a closure has captured.
-    Variable,
+    CapturedVariable,
     /// A slot of the runtime's own, with a name.
     Internal,
     /// A slot of the runtime's own, without one.
@@ -169,7 +169,7 @@ pub type NamedGroups = (Vec<String>, Vec<u32>);
 
 /// What objects are grouped by that says where or when they were allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AllocationGroup {
+pub enum AllocationGrouping {
     /// The file.
     File,
     /// The number of collections before it.
@@ -186,7 +186,7 @@ pub trait ReferenceKinds {
     fn name(&self, number: u32) -> std::borrow::Cow<'_, str>;
 
     /// The file of a function, or of the constructor of an object; `None` where the dump does not say.
-    fn script(&self, node: NodeId) -> Option<std::borrow::Cow<'_, str>>;
+    fn script_file(&self, node: NodeId) -> Option<std::borrow::Cow<'_, str>>;
 }
 
 /// More than any text has.
@@ -294,7 +294,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The function whose variables an object has for the closures in it, as [`function_name`](Self::function_name) names
     /// it; `None` where the dump does not say, and for what has none.
-    fn function_of_variables(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
+    fn function_of_captured_variables(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
         Ok(None)
     }
 
@@ -318,7 +318,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
 
     /// The groups of a kind, and that of each object; `None` of a dump without stacks. One pass over the dump; 4 bytes for
     /// each object.
-    fn allocation_groups(&self, _graph: &HeapGraph, _by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
+    fn allocation_groups(&self, _graph: &HeapGraph, _by: AllocationGrouping) -> Result<Option<NamedGroups>, ReadError> {
         Ok(None)
     }
 
@@ -355,8 +355,8 @@ mod tests {
             (ReferenceName::Property("2nd".into()), "[\"2nd\"]"),
             (ReferenceName::Property("get size".into()), ".get size"),
             (ReferenceName::Property("get a b".into()), "[\"get a b\"]"),
-            (ReferenceName::Variable("x".into()), " context variable x"),
-            (ReferenceName::VariableSlot(0), " captured variable (slot 0)"),
+            (ReferenceName::CapturedVariable("x".into()), " context variable x"),
+            (ReferenceName::CapturedVariableSlot(0), " captured variable (slot 0)"),
             (ReferenceName::MapEntry("Map[\"key\"]".into()), " Map[\"key\"]"),
             (ReferenceName::Element(12), "[12]"),
             (ReferenceName::Internal("elements".into()), "{elements}"),

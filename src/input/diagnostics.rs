@@ -108,7 +108,7 @@ impl Diagnostics {
         }
     }
 
-    /// Where the text of the first problem of this kind goes, if that is one of these.
+    /// Counts problems of a kind. Gives the place for the text of the first one, if that is among these.
     fn count_problem(
         &mut self,
         kind: (FixedText, FixedText, Severity),
@@ -159,7 +159,7 @@ impl Diagnostics {
     }
 
     /// The first byte with one of these problems.
-    pub(crate) fn first_byte_of(&self, codes: &[&str]) -> Option<u64> {
+    pub(crate) fn first_offset_of(&self, codes: &[&str]) -> Option<u64> {
         let offset = |problem: &Problem| match problem.first_at {
             Position::Byte(at) if codes.contains(&&*problem.code) => Some(at),
             _ => None,
@@ -171,7 +171,7 @@ impl Diagnostics {
     ///
     /// # Errors
     /// If `strict` and any problem is more than a note.
-    pub fn check(&self, strict: bool) -> Result<(), ReadError> {
+    pub fn fail_if_strict(&self, strict: bool) -> Result<(), ReadError> {
         let first = self
             .problems
             .iter()
@@ -179,7 +179,7 @@ impl Diagnostics {
             .min_by_key(|problem| problem.first_at);
         match first {
             Some(problem) if strict => {
-                let kind = ReadErrorKind::Strict(problem.code.to_string(), problem.meaning_and_text());
+                let kind = ReadErrorKind::StrictProblem(problem.code.to_string(), problem.meaning_and_text());
                 Err(ReadError::new(kind).at(problem.first_at))
             }
             _ => Ok(()),

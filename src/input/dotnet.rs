@@ -2,14 +2,14 @@
 //! opens generic arguments or array ranks, and `<>c` is a name), and advice.
 
 /// Advice for a trace without a heap snapshot.
-pub(super) const HOW_TO_COLLECT: &str = "collect one with the keywords 0x1980001 of Microsoft-Windows-DotNETRuntime at \
+pub(super) const HOW_TO_COLLECT_SNAPSHOT: &str = "collect one with the keywords 0x1980001 of Microsoft-Windows-DotNETRuntime at \
      level 5, for instance with `dotnet-trace collect --providers Microsoft-Windows-DotNETRuntime:0x1980001:5`, or take \
      a .gcdump with `dotnet-gcdump collect`";
 
 /// Turns ``System.Collections.Generic.Dictionary`2[System.String,A.B]`` into what source code says:
 /// `System.Collections.Generic.Dictionary<System.String,A.B>`. Brackets that hold nothing, commas or `*` are ranks of
 /// arrays and stay; so do names that the compiler made up (`<>c`, `<Main>b__0`).
-pub(super) fn clean_type_name(raw: &str) -> String {
+pub(super) fn source_type_name(raw: &str) -> String {
     let bytes = raw.as_bytes();
     let mut clean = String::with_capacity(raw.len());
     // For each bracket still open: is it one of generic arguments?
@@ -25,7 +25,7 @@ pub(super) fn clean_type_name(raw: &str) -> String {
                 (digits > 0).then_some("")
             }
             b'[' => {
-                let arguments = !is_rank(&bytes[at + 1..]);
+                let arguments = !is_array_rank(&bytes[at + 1..]);
                 open.push(arguments);
                 arguments.then_some("<")
             }
@@ -49,7 +49,7 @@ pub(super) fn is_array_name(raw: &str) -> bool {
     raw.strip_suffix(']').is_some_and(|rest| rest.trim_end_matches([',', '*']).ends_with('['))
 }
 
-fn is_rank(after_bracket: &[u8]) -> bool {
+fn is_array_rank(after_bracket: &[u8]) -> bool {
     after_bracket.iter().find(|byte| !matches!(byte, b',' | b'*')) == Some(&b']')
 }
 
@@ -116,7 +116,7 @@ mod tests {
             ("]unbalanced[", "]unbalanced<"),
             ("", ""),
         ] {
-            assert_eq!(clean_type_name(raw), clean);
+            assert_eq!(source_type_name(raw), clean);
         }
     }
 

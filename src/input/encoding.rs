@@ -69,14 +69,22 @@ pub struct Utf8Reader<R> {
     raw: Vec<u8>,
     /// Bytes in `raw` not yet decoded (an odd byte, or the first half of a surrogate pair).
     undecoded_bytes: usize,
-    out: Vec<u8>,
+    decoded_bytes: Vec<u8>,
+    /// How many of the decoded bytes were handed out.
     given_bytes: usize,
 }
 
 impl<R: Read> Utf8Reader<R> {
     /// Decodes what `inner` gives.
     pub fn new(inner: R, encoding: Encoding) -> Self {
-        Utf8Reader { inner, encoding, raw: vec![0; 64 * 1024], undecoded_bytes: 0, out: Vec::new(), given_bytes: 0 }
+        Utf8Reader {
+            inner,
+            encoding,
+            raw: vec![0; 64 * 1024],
+            undecoded_bytes: 0,
+            decoded_bytes: Vec::new(),
+            given_bytes: 0,
+        }
     }
 
     fn refill(&mut self) -> io::Result<bool> {
@@ -85,21 +93,21 @@ impl<R: Read> Utf8Reader<R> {
             return Ok(false);
         }
         let len = self.undecoded_bytes + got;
-        self.out.clear();
+        self.decoded_bytes.clear();
         self.given_bytes = 0;
         let used = match self.encoding {
-            Encoding::Utf16Le => decode_utf16(&self.raw[..len], u16::from_le_bytes, &mut self.out),
-            Encoding::Utf16Be => decode_utf16(&self.raw[..len], u16::from_be_bytes, &mut self.out),
+            Encoding::Utf16Le => decode_utf16(&self.raw[..len], u16::from_le_bytes, &mut self.decoded_bytes),
+            Encoding::Utf16Be => decode_utf16(&self.raw[..len], u16::from_be_bytes, &mut self.decoded_bytes),
             Encoding::Ebcdic1047 => {
                 for &byte in &self.raw[..len] {
                     let mut utf8 = [0; 2];
                     let ch = char::from(EBCDIC_1047[byte as usize]);
-                    self.out.extend_from_slice(ch.encode_utf8(&mut utf8).as_bytes());
+                    self.decoded_bytes.extend_from_slice(ch.encode_utf8(&mut utf8).as_bytes());
                 }
                 len
             }
             Encoding::Utf8 | Encoding::Utf8Bom => {
-                self.out.extend_from_slice(&self.raw[..len]);
+                self.decoded_bytes.extend_from_slice(&self.raw[..len]);
                 len
             }
         };
@@ -111,13 +119,13 @@ impl<R: Read> Utf8Reader<R> {
 
 impl<R: Read> Read for Utf8Reader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while self.given_bytes == self.out.len() {
+        while self.given_bytes == self.decoded_bytes.len() {
             if !self.refill()? {
                 return Ok(0);
             }
         }
-        let count = buf.len().min(self.out.len() - self.given_bytes);
-        buf[..count].copy_from_slice(&self.out[self.given_bytes..self.given_bytes + count]);
+        let count = buf.len().min(self.decoded_bytes.len() - self.given_bytes);
+        buf[..count].copy_from_slice(&self.decoded_bytes[self.given_bytes..self.given_bytes + count]);
         self.given_bytes += count;
         Ok(count)
     }

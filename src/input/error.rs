@@ -43,7 +43,7 @@ pub struct ReadError(Box<ReadErrorParts>);
 #[derive(Debug)]
 struct ReadErrorParts {
     kind: ReadErrorKind,
-    at: Option<Position>,
+    position: Option<Position>,
 }
 
 /// The kind of an error.
@@ -91,7 +91,7 @@ pub enum ReadErrorKind {
     NoSuchRules(&'static str, &'static str, Vec<&'static str>),
     /// A problem met under `--strict`: code, and what was found.
     #[error("{1} ({0})")]
-    Strict(String, String),
+    StrictProblem(String, String),
     /// More than can be numbered, or than there is memory for.
     #[error(transparent)]
     TooLarge(BuildError),
@@ -110,12 +110,12 @@ fn no_such_snapshot_text(asked: usize, count: usize) -> String {
 impl ReadError {
     /// An error of this kind, place unknown.
     pub fn new(kind: ReadErrorKind) -> Self {
-        ReadError(Box::new(ReadErrorParts { kind, at: None }))
+        ReadError(Box::new(ReadErrorParts { kind, position: None }))
     }
 
     /// The same, at a place.
     pub fn at(mut self, at: Position) -> Self {
-        self.0.at = Some(at);
+        self.0.position = Some(at);
         self
     }
 
@@ -127,7 +127,7 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(at) = self.0.at {
+        if let Some(at) = self.0.position {
             write!(f, "{at}: ")?;
         }
         write!(f, "{}", self.0.kind)

@@ -47,14 +47,14 @@ pub(super) fn describe_start(start: &[u8]) -> Option<String> {
     } else if let Some((_, what, advice)) = FOREIGN_FORMATS.iter().find(|(mark, ..)| start.starts_with(mark)) {
         (*what, *advice)
     } else {
-        describe_protobuf(start)?
+        perfetto_name_and_advice(start)?
     };
     Some(with_advice(what, advice))
 }
 
 /// The same of what a reader may still take: pages and plain text. Names of all formats are for text that is a dump all
 /// the same.
-pub(super) fn describe_text(start: &[u8], formats: &[&str]) -> Option<String> {
+pub(super) fn describe_page_or_text(start: &[u8], formats: &[&str]) -> Option<String> {
     let text = match std::str::from_utf8(start) {
         Ok(text) => text,
         // The last character may be cut.
@@ -96,7 +96,7 @@ fn is_class_file(start: &[u8]) -> bool {
 }
 
 /// Protocol buffers: those of Perfetto are packets and nothing else.
-fn describe_protobuf(start: &[u8]) -> Option<(&'static str, &'static str)> {
+fn perfetto_name_and_advice(start: &[u8]) -> Option<(&'static str, &'static str)> {
     const PACKET_FIELD_TAG: u8 = 0x0A;
     /// Packets that are no accident.
     const MIN_PACKETS: usize = 4;
@@ -147,7 +147,7 @@ mod tests {
         for nobodys in [&b"a 2 x\n"[..], b"", &[b'\n'; 100], b"\xca\xfe\xba\xbe\0\0\0\x02"] {
             assert_eq!(describe_start(nobodys), None);
         }
-        let text = |start: &[u8]| describe_text(start, &["a", "b"]);
+        let text = |start: &[u8]| describe_page_or_text(start, &["a", "b"]);
         assert!(text(b" <!DOCTYPE HTML>\n<p>").is_some_and(|text| text.contains("an HTML page")));
         assert!(
             text("Gr\u{f6}\u{df}e\n\u{f6}".as_bytes().split_last().unwrap().1)

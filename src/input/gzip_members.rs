@@ -16,19 +16,20 @@ use flate2::bufread::GzDecoder;
 
 /// Packed bytes that are read at a time.
 const READ_BYTES: usize = 256 * 1024;
+/// Packed bytes that are looked at ahead for each thread.
 const PACKED_BYTES_OF_THREAD: usize = 1 << 20;
 /// A member that unpacks to more is left to one decoder.
-const MAX_MEMBER_BYTES: usize = 4 << 20;
+const MAX_UNPACKED_MEMBER_BYTES: usize = 4 << 20;
 /// No further member is begun for a thread when so much was unpacked at once.
 const UNPACKED_BYTES_OF_THREAD: usize = 12 << 20;
 /// Threads are used as far as there is so much memory for each.
-pub(super) const UNPACKING_BYTES_OF_THREAD: u64 = 64 << 20;
+pub(super) const UNPACKING_MEMORY_BYTES_PER_THREAD: u64 = 64 << 20;
 /// The first bytes of a member, and its least length.
 const MEMBER_START: [u8; 3] = [0x1F, 0x8B, 0x08];
 const MIN_MEMBER_BYTES: usize = 20;
 
 /// Bytes that unpacking keeps: to refer back to, or unpacked ahead.
-pub(super) type KeptBytes = Arc<AtomicU64>;
+pub(super) type KeptByteCount = Arc<AtomicU64>;
 /// The number of threads that may unpack; 0 while that is not known.
 pub(super) type WorkerCount = Arc<AtomicUsize>;
 
@@ -80,36 +81,37 @@ impl<R: Read> BufRead for PackedReader<R> {
 }
 
 /// The unpacked content of a gzip file.
-pub(super) struct GzipMembers<R> {
+pub(super) struct GzipMembersReader<R> {
     state: MemberState<R>,
     /// Members in order, and how many bytes each has; of the first so many were handed out.
-    ready: VecDeque<(Vec<u8>, usize)>,
-    given_bytes: usize,
+    ready_members: VecDeque<(Vec<u8>, usize)>,
+    given_bytes_of_first: usize,
     /// Buffers to be used again.
     spare_buffers: Vec<Vec<u8>>,
     worker_count: WorkerCount,
-    kept_bytes: KeptBytes,
+    kept_bytes: KeptByteCount,
+    /// What of `kept_bytes` is of this reader.
     accounted_bytes: u64,
 }
 
 enum MemberState<R> {
     /// A member begins here, or nothing.
     BetweenMembers(PackedReader<R>),
-    Member(Box<GzDecoder<PackedReader<R>>>),
+    InMember(Box<GzDecoder<PackedReader<R>>>),
     InputEnded,
 }
 
-impl<R: Read> GzipMembers<R> {
-    pub(super) fn new(inner: R, worker_count: &WorkerCount, kept_bytes: &KeptBytes) -> Self {
-        GzipMembers {
+impl<R: Read> GzipMembersReader<R> {
+    pub(super) fn new(inner: R, worker_count: &WorkerCount, kept_bytes: &KeptByteCount) -> Self {
+        GzipMembersReader {
             state: MemberState::BetweenMembers(PackedReader {
                 inner,
                 bytes: Vec::new(),
                 used_bytes: 0,
                 has_ended: false,
             }),
-            ready: VecDeque::new(),
-            given_bytes: 0,
+            ready_members: VecDeque::new(),
+            given_bytes_of_first: 0,
             spare_buffers: Vec::new(),
             worker_count: Arc::clone(worker_count),
             kept_bytes: Arc::clone(kept_bytes),
@@ -131,22 +133,22 @@ impl<R: Read> GzipMembers<R> {
         if starts.len() < 3 || starts[0] != 0 {
             return Ok(());
         }
-        let members = inflate_all(ahead, &starts[..starts.len() - 1], threads, &mut self.spare_buffers);
+        let members = inflate_members(ahead, &starts[..starts.len() - 1], threads, &mut self.spare_buffers);
         let mut end = 0;
         for (start, member) in members {
             match member {
                 Some(member) if start == end => {
                     end += member.packed_bytes;
-                    self.ready.push_back((member.out, member.unpacked_bytes));
+                    self.ready_members.push_back((member.buffer, member.unpacked_bytes));
                 }
-                Some(member) => self.spare_buffers.push(member.out),
+                Some(member) => self.spare_buffers.push(member.buffer),
                 None => {}
             }
         }
         packed.consume(end);
         let capacity = |out: &Vec<u8>| out.capacity() as u64;
         let held = packed.bytes.capacity() as u64
-            + self.ready.iter().map(|(out, _)| capacity(out)).sum::<u64>()
+            + self.ready_members.iter().map(|(out, _)| capacity(out)).sum::<u64>()
             + self.spare_buffers.iter().map(capacity).sum::<u64>();
         // Wrapping, so that one addition does for more and for less.
         self.kept_bytes.fetch_add(held.wrapping_sub(self.accounted_bytes), Ordering::Relaxed);
@@ -155,19 +157,19 @@ impl<R: Read> GzipMembers<R> {
     }
 }
 
-impl<R: Read> Read for GzipMembers<R> {
+impl<R: Read> Read for GzipMembersReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if buf.is_empty() {
             return Ok(0);
         }
         loop {
-            if let Some((out, bytes)) = self.ready.front() {
-                let count = buf.len().min(bytes - self.given_bytes);
-                buf[..count].copy_from_slice(&out[self.given_bytes..self.given_bytes + count]);
-                self.given_bytes += count;
-                if self.given_bytes == *bytes {
-                    self.given_bytes = 0;
-                    self.spare_buffers.extend(self.ready.pop_front().map(|(out, _)| out));
+            if let Some((out, bytes)) = self.ready_members.front() {
+                let count = buf.len().min(bytes - self.given_bytes_of_first);
+                buf[..count].copy_from_slice(&out[self.given_bytes_of_first..self.given_bytes_of_first + count]);
+                self.given_bytes_of_first += count;
+                if self.given_bytes_of_first == *bytes {
+                    self.given_bytes_of_first = 0;
+                    self.spare_buffers.extend(self.ready_members.pop_front().map(|(out, _)| out));
                 }
                 if count > 0 {
                     return Ok(count);
@@ -178,21 +180,21 @@ impl<R: Read> Read for GzipMembers<R> {
                 MemberState::InputEnded => return Ok(0),
                 MemberState::BetweenMembers(mut packed) => {
                     self.unpack_ahead(&mut packed)?;
-                    if !self.ready.is_empty() {
+                    if !self.ready_members.is_empty() {
                         self.state = MemberState::BetweenMembers(packed);
                     } else if !packed.fill_buf()?.is_empty() {
-                        self.state = MemberState::Member(Box::new(GzDecoder::new(packed)));
+                        self.state = MemberState::InMember(Box::new(GzDecoder::new(packed)));
                     }
                 }
-                MemberState::Member(mut decoder) => match decoder.read(buf) {
+                MemberState::InMember(mut decoder) => match decoder.read(buf) {
                     Ok(0) => self.state = MemberState::BetweenMembers(decoder.into_inner()),
                     Ok(count) => {
-                        self.state = MemberState::Member(decoder);
+                        self.state = MemberState::InMember(decoder);
                         return Ok(count);
                     }
                     Err(error) => {
                         if error.kind() == io::ErrorKind::Interrupted {
-                            self.state = MemberState::Member(decoder);
+                            self.state = MemberState::InMember(decoder);
                         }
                         return Err(error);
                     }
@@ -203,20 +205,20 @@ impl<R: Read> Read for GzipMembers<R> {
 }
 
 /// A member that was unpacked as a whole.
-struct Member {
+struct UnpackedMember {
     packed_bytes: usize,
-    out: Vec<u8>,
-    /// Bytes of `out` that are of the member.
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that are of the member.
     unpacked_bytes: usize,
 }
 
 /// Unpacks what begins at `starts`, ascending, as far as there are members that are whole and not too large.
-fn inflate_all(
+fn inflate_members(
     packed: &[u8],
     starts: &[usize],
     threads: usize,
     spare: &mut Vec<Vec<u8>>,
-) -> Vec<(usize, Option<Member>)> {
+) -> Vec<(usize, Option<UnpackedMember>)> {
     let (next, unpacked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = |mut spare: Vec<Vec<u8>>| {
         let mut members = Vec::new();
@@ -224,11 +226,11 @@ fn inflate_all(
             && let Some(&start) = starts.get(next.fetch_add(1, Ordering::Relaxed))
         {
             let mut out = spare.pop().unwrap_or_default();
-            let whole = inflate(&packed[start..], &mut out);
+            let whole = inflate_member(&packed[start..], &mut out);
             unpacked.fetch_add(out.len(), Ordering::Relaxed);
             match whole {
                 Some((packed_bytes, bytes)) => {
-                    members.push((start, Some(Member { packed_bytes, out, unpacked_bytes: bytes })))
+                    members.push((start, Some(UnpackedMember { packed_bytes, buffer: out, unpacked_bytes: bytes })))
                 }
                 None => {
                     members.push((start, None));
@@ -260,7 +262,7 @@ fn inflate_all(
 }
 
 /// Unpacks one member: packed bytes that it takes, and bytes that come out. `None` where it is not whole, or too large.
-fn inflate(packed: &[u8], out: &mut Vec<u8>) -> Option<(usize, usize)> {
+fn inflate_member(packed: &[u8], out: &mut Vec<u8>) -> Option<(usize, usize)> {
     if packed.len() < MIN_MEMBER_BYTES {
         return None;
     }
@@ -268,10 +270,10 @@ fn inflate(packed: &[u8], out: &mut Vec<u8>) -> Option<(usize, usize)> {
     let mut filled = 0;
     loop {
         if filled == out.len() {
-            if filled >= MAX_MEMBER_BYTES {
+            if filled >= MAX_UNPACKED_MEMBER_BYTES {
                 return None;
             }
-            out.resize((2 * filled).clamp(READ_BYTES, MAX_MEMBER_BYTES), 0);
+            out.resize((2 * filled).clamp(READ_BYTES, MAX_UNPACKED_MEMBER_BYTES), 0);
         }
         match decoder.read(&mut out[filled..]) {
             Ok(0) => return Some((packed.len() - decoder.into_inner().len(), filled)),
@@ -319,9 +321,9 @@ mod tests {
         (out, error)
     }
 
-    fn members(packed: &[u8], threads: usize) -> GzipMembers<io::Cursor<Vec<u8>>> {
+    fn members(packed: &[u8], threads: usize) -> GzipMembersReader<io::Cursor<Vec<u8>>> {
         let worker_count = WorkerCount::new(AtomicUsize::new(threads));
-        GzipMembers::new(io::Cursor::new(packed.to_vec()), &worker_count, &KeptBytes::default())
+        GzipMembersReader::new(io::Cursor::new(packed.to_vec()), &worker_count, &KeptByteCount::default())
     }
 
     #[test]
@@ -340,7 +342,7 @@ mod tests {
         let packed = packed(&content(4 << 20), 100_000);
         let mut members = members(&packed, 2);
         members.read_exact(&mut [0]).unwrap();
-        assert!(members.ready.len() > 10, "{} members", members.ready.len());
+        assert!(members.ready_members.len() > 10, "{} members", members.ready_members.len());
         assert!(members.kept_bytes.load(Ordering::Relaxed) > 1 << 20);
     }
 

@@ -5,22 +5,22 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDateTime};
 
-use super::blocks::{BlockCut, BlockPlace, ParsedBlockContent, parse_blocks};
+use super::blocks::{BlockCutRule, ParsedBlockContent, TextBlockContext, parse_text_blocks};
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind,
     ReadExtent, Reader, Reading, SnapshotChoice, SnapshotInfo, Source, text,
 };
-use crate::allocations::{Histograms, NameId, TypeTotal};
+use crate::allocations::{ClassHistograms, NameId, TypeTotal};
 
 /// A form of tables: the reader of a format.
 pub(super) struct TableForm {
     pub(super) format: Format,
-    /// The words above the columns.
-    pub(super) heading: &'static [&'static [&'static str]],
+    /// The words above the columns, in each form that is known.
+    pub(super) headings: &'static [&'static [&'static str]],
     /// Reads a row.
-    pub(super) row: fn(&str) -> Line<'_>,
+    pub(super) parse_line: fn(&str) -> TableLine<'_>,
     /// A type's name as source code writes it.
-    pub(super) name: fn(&str) -> String,
+    pub(super) source_name: fn(&str) -> String,
     pub(super) codes: &'static TableCodes,
 }
 
@@ -33,24 +33,24 @@ pub(super) struct TableCodes {
 
 /// What a line in a table is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'l> {
+pub(super) enum TableLine<'l> {
     /// A type with objects and bytes.
     Row(&'l str, u64, u64),
     /// Blocks and bytes that are no objects, and part of the totals.
-    NoObjects(u64, u64),
+    NonObjectBlocks(u64, u64),
     /// The end of the table: objects and, where they are told, bytes.
     Total(u64, Option<u64>),
     /// A row that cannot be read.
-    Bad,
+    BadRow,
     /// Something else.
     Other,
 }
 
 /// A block of lines, as they are: one after the other needs what was before.
 #[derive(Default)]
-struct Lines(Vec<u8>);
+struct RawLines(Vec<u8>);
 
-impl ParsedBlockContent for Lines {
+impl ParsedBlockContent for RawLines {
     fn memory_bytes(&self) -> usize {
         self.0.capacity()
     }
@@ -64,7 +64,7 @@ impl Reader for TableForm {
     /// One of the headings stands in the first lines.
     fn detect(&self, start: &[u8]) -> FormatMatch {
         let start = String::from_utf8_lossy(start);
-        match start.lines().any(|line| words_before_heading(self, line).is_some()) {
+        match start.lines().any(|line| word_count_before_heading(self, line).is_some()) {
             true => FormatMatch::Yes,
             false => FormatMatch::No,
         }
@@ -72,8 +72,8 @@ impl Reader for TableForm {
 
     /// Reads all tables, and chooses one as the options say.
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let (extent, histograms) = parse(self, source, reading)?;
-        let content = match histograms.all.is_empty() {
+        let (extent, histograms) = parse_tables(self, source, reading)?;
+        let content = match histograms.types_by_histogram.is_empty() {
             true => ParsedContent::NoHeap("no table of types is in the text".into()),
             false => ParsedContent::Histograms(histograms),
         };
@@ -82,39 +82,43 @@ impl Reader for TableForm {
 
     /// The same, of the chosen table alone.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let (extent, histograms) = parse(self, source, reading)?;
+        let (extent, histograms) = parse_tables(self, source, reading)?;
         let mut types: Vec<(String, u64, u64)> = histograms
-            .types(histograms.chosen)
+            .type_rows(histograms.chosen_index)
             .map(|(name, objects, bytes)| (name.to_string(), objects, bytes))
             .filter(|(_, objects, _)| *objects > 0)
             .collect();
         types.sort_unstable();
-        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: Vec::new() })
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), section_names: Vec::new() })
     }
 }
 
-fn parse(form: &TableForm, source: Source, reading: &mut Reading) -> Result<(ReadExtent, Histograms), ReadError> {
+fn parse_tables(
+    form: &TableForm,
+    source: Source,
+    reading: &mut Reading,
+) -> Result<(ReadExtent, ClassHistograms), ReadError> {
     let mut share = reading.budget.for_content();
-    let mut tables = Tables::new(form, reading);
-    let copy = |text: &[u8], _: BlockPlace, lines: &mut Lines| {
+    let mut tables = TableCollector::new(form, reading);
+    let copy = |text: &[u8], _: TextBlockContext, lines: &mut RawLines| {
         lines.0.clear();
         lines.0.extend_from_slice(text);
     };
-    parse_blocks(source, BlockCut::AfterLine, 1, copy, |lines| {
+    parse_text_blocks(source, BlockCutRule::AfterLine, 1, copy, |lines| {
         let mut rest = &lines.0[..];
         while !rest.is_empty() {
             let (line, after) = text::split_line(rest);
-            tables.take(&String::from_utf8_lossy(line));
+            tables.take_line(&String::from_utf8_lossy(line));
             rest = after;
         }
-        Ok(share.hold(tables.memory_bytes())?)
+        Ok(share.set_held_bytes(tables.memory_bytes())?)
     })?;
-    tables.end()
+    tables.finish()
 }
 
 /// The number of words before the heading in a line; `None` of a line without one.
-fn words_before_heading(form: &TableForm, line: &str) -> Option<usize> {
-    form.heading.iter().find_map(|heading| {
+fn word_count_before_heading(form: &TableForm, line: &str) -> Option<usize> {
+    form.headings.iter().find_map(|heading| {
         // Few lines come so far.
         let words: Vec<&str> = line.contains(heading[1]).then(|| line.split_whitespace().collect())?;
         words.windows(heading.len()).position(|found| found == *heading)
@@ -122,14 +126,14 @@ fn words_before_heading(form: &TableForm, line: &str) -> Option<usize> {
 }
 
 /// A line without so many words in front.
-fn without_words(line: &str, count: usize) -> &str {
+fn without_leading_words(line: &str, count: usize) -> &str {
     (0..count)
         .fold(line.trim_start(), |rest, _| rest.find(char::is_whitespace).map_or("", |at| rest[at..].trim_start()))
 }
 
 /// The time in a line, as logs write it: `2026-11-25T12:00:01.5Z`, with a blank for the T, with or without a zone (then
 /// UTC), or as `date` writes it in UTC.
-fn time_in(line: &str) -> Option<i64> {
+fn unix_ms_in(line: &str) -> Option<i64> {
     let is_date = |at: &usize| line.as_bytes().get(*at + 4) == Some(&b'-');
     let begins = |at: &usize| *at == 0 || !line.as_bytes()[at - 1].is_ascii_alphanumeric();
     let digits = line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at);
@@ -153,90 +157,111 @@ fn time_in(line: &str) -> Option<i64> {
 
 struct Table {
     /// Words in front of each of its lines.
-    words: usize,
+    leading_word_count: usize,
     unix_ms: Option<i64>,
     first_line: u64,
-    rows: HashMap<NameId, (u64, u64)>,
+    totals_by_name: HashMap<NameId, (u64, u64)>,
     objects: u64,
     bytes: u64,
     /// What the totals have besides objects.
-    others: (u64, u64),
+    non_object_blocks_and_bytes: (u64, u64),
 }
 
-struct Tables<'r, 'f> {
+struct TableCollector<'r, 'f> {
     form: &'f TableForm,
     reading: &'r mut Reading,
-    found: Histograms,
+    histograms: ClassHistograms,
     snapshots: Vec<SnapshotInfo>,
-    open: Option<Table>,
-    line: u64,
+    open_table: Option<Table>,
+    line_number: u64,
     /// The latest time that a line told since the last table.
-    time: Option<i64>,
-    rows: u64,
-    other_lines: u64,
+    last_unix_ms: Option<i64>,
+    row_count: u64,
+    other_line_count: u64,
 }
 
-impl<'r, 'f> Tables<'r, 'f> {
+impl<'r, 'f> TableCollector<'r, 'f> {
     fn new(form: &'f TableForm, reading: &'r mut Reading) -> Self {
-        let found = Histograms::default();
-        Tables { form, reading, found, snapshots: Vec::new(), open: None, line: 0, time: None, rows: 0, other_lines: 0 }
+        let found = ClassHistograms::default();
+        TableCollector {
+            form,
+            reading,
+            histograms: found,
+            snapshots: Vec::new(),
+            open_table: None,
+            line_number: 0,
+            last_unix_ms: None,
+            row_count: 0,
+            other_line_count: 0,
+        }
     }
 
     fn memory_bytes(&self) -> u64 {
         // An entry and free places of the map.
-        let open = self.open.as_ref().map_or(0, |table| table.rows.len() * 64);
-        (self.found.memory_bytes() + open) as u64
+        let open = self.open_table.as_ref().map_or(0, |table| table.totals_by_name.len() * 64);
+        (self.histograms.memory_bytes() + open) as u64
     }
 
-    fn take(&mut self, line: &str) {
-        self.line += 1;
-        if let Some(words) = words_before_heading(self.form, line) {
-            self.close(None);
-            let unix_ms = time_in(line).or(self.time.take());
-            let (rows, first_line) = (HashMap::new(), self.line);
-            self.open = Some(Table { words, unix_ms, first_line, rows, objects: 0, bytes: 0, others: (0, 0) });
+    fn take_line(&mut self, line: &str) {
+        self.line_number += 1;
+        if let Some(words) = word_count_before_heading(self.form, line) {
+            self.close_table(None);
+            let unix_ms = unix_ms_in(line).or(self.last_unix_ms.take());
+            let (rows, first_line) = (HashMap::new(), self.line_number);
+            self.open_table = Some(Table {
+                leading_word_count: words,
+                unix_ms,
+                first_line,
+                totals_by_name: rows,
+                objects: 0,
+                bytes: 0,
+                non_object_blocks_and_bytes: (0, 0),
+            });
             return;
         }
-        let Some(table) = &mut self.open else {
-            self.time = time_in(line).or(self.time);
-            self.other_lines += u64::from(!line.trim().is_empty());
+        let Some(table) = &mut self.open_table else {
+            self.last_unix_ms = unix_ms_in(line).or(self.last_unix_ms);
+            self.other_line_count += u64::from(!line.trim().is_empty());
             return;
         };
-        match (self.form.row)(without_words(line, table.words)) {
-            Line::Row(name, objects, bytes) => {
-                let name = self.found.names.intern(&(self.form.name)(name));
-                let sum = table.rows.entry(name).or_default();
+        match (self.form.parse_line)(without_leading_words(line, table.leading_word_count)) {
+            TableLine::Row(name, objects, bytes) => {
+                let name = self.histograms.names.intern(&(self.form.source_name)(name));
+                let sum = table.totals_by_name.entry(name).or_default();
                 *sum = (sum.0.saturating_add(objects), sum.1.saturating_add(bytes));
                 table.objects = table.objects.saturating_add(objects);
                 table.bytes = table.bytes.saturating_add(bytes);
-                self.rows += 1;
+                self.row_count += 1;
             }
-            Line::Total(objects, bytes) => self.close(Some((objects, bytes))),
-            Line::NoObjects(blocks, bytes) => {
-                table.others = (table.others.0.saturating_add(blocks), table.others.1.saturating_add(bytes));
+            TableLine::Total(objects, bytes) => self.close_table(Some((objects, bytes))),
+            TableLine::NonObjectBlocks(blocks, bytes) => {
+                table.non_object_blocks_and_bytes = (
+                    table.non_object_blocks_and_bytes.0.saturating_add(blocks),
+                    table.non_object_blocks_and_bytes.1.saturating_add(bytes),
+                );
             }
-            Line::Bad => {
-                let (code, at) = (&self.form.codes.bad_row, Position::Line(self.line));
+            TableLine::BadRow => {
+                let (code, at) = (&self.form.codes.bad_row, Position::Line(self.line_number));
                 self.reading.diagnostics.add(code, 1, at, || line.trim().chars().take(80).collect());
             }
             // A table may have no end: then the time of the next one follows.
-            Line::Other => {
-                self.time = time_in(line).or(self.time);
-                self.other_lines += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---"));
+            TableLine::Other => {
+                self.last_unix_ms = unix_ms_in(line).or(self.last_unix_ms);
+                self.other_line_count += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---"));
             }
         }
     }
 
     /// Ends the table that is open, with its totals.
-    fn close(&mut self, total: Option<(u64, Option<u64>)>) {
-        let Some(table) = self.open.take() else { return };
+    fn close_table(&mut self, total: Option<(u64, Option<u64>)>) {
+        let Some(table) = self.open_table.take() else { return };
         let codes = self.form.codes;
         let at = Position::Line(table.first_line);
         match total {
             None => self.reading.diagnostics.add(&codes.no_total, 1, at, String::new),
             Some((objects, bytes)) => {
-                let listed = table.objects.saturating_add(table.others.0);
-                let listed_bytes = table.bytes.saturating_add(table.others.1);
+                let listed = table.objects.saturating_add(table.non_object_blocks_and_bytes.0);
+                let listed_bytes = table.bytes.saturating_add(table.non_object_blocks_and_bytes.1);
                 let is_same = objects == listed && bytes.is_none_or(|bytes| bytes == listed_bytes);
                 let text = || format!("{objects} in all, {listed} are listed");
                 self.reading.diagnostics.add(&codes.wrong_total, u64::from(!is_same), at, text);
@@ -249,18 +274,29 @@ impl<'r, 'f> Tables<'r, 'f> {
             shallow_bytes: table.bytes,
             ..SnapshotInfo::default()
         });
-        let mut rows: Vec<TypeTotal> =
-            table.rows.into_iter().map(|(name, (objects, bytes))| TypeTotal { name, objects, bytes }).collect();
+        let mut rows: Vec<TypeTotal> = table
+            .totals_by_name
+            .into_iter()
+            .map(|(name, (objects, bytes))| TypeTotal { name, object_count: objects, bytes })
+            .collect();
         rows.sort_unstable_by_key(|row| row.name);
         rows.shrink_to_fit();
-        self.found.all.push(rows);
+        self.histograms.types_by_histogram.push(rows);
     }
 
-    fn end(mut self) -> Result<(ReadExtent, Histograms), ReadError> {
-        self.close(None);
-        let Tables { reading, mut found, mut snapshots, line, rows, other_lines, .. } = self;
+    fn finish(mut self) -> Result<(ReadExtent, ClassHistograms), ReadError> {
+        self.close_table(None);
+        let TableCollector {
+            reading,
+            histograms: mut found,
+            mut snapshots,
+            line_number: line,
+            row_count: rows,
+            other_line_count: other_lines,
+            ..
+        } = self;
         let count = snapshots.len();
-        found.chosen = match reading.options.snapshot {
+        found.chosen_index = match reading.options.snapshot {
             SnapshotChoice::FirstComplete => snapshots.iter().position(|snapshot| snapshot.complete).unwrap_or(0),
             SnapshotChoice::Last => count.saturating_sub(1),
             SnapshotChoice::Number(number) if number > count && count > 0 => {
@@ -268,20 +304,20 @@ impl<'r, 'f> Tables<'r, 'f> {
             }
             SnapshotChoice::Number(number) => number - 1,
         };
-        if let Some(chosen) = snapshots.get_mut(found.chosen) {
+        if let Some(chosen) = snapshots.get_mut(found.chosen_index) {
             chosen.chosen = true;
         }
         reading.info.set_records([("histograms", count as u64), ("rows", rows), ("other_lines", other_lines)]);
         reading.info.snapshots = snapshots;
         reading.info.has_no_roots = true;
-        let (objects, _) = found.totals(found.chosen);
+        let (objects, _) = found.totals(found.chosen_index);
         Ok((ReadExtent { end: Position::Line(line), objects, loss_codes: &[] }, found))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::time_in;
+    use super::unix_ms_in;
 
     #[test]
     fn times_of_logs() {
@@ -296,7 +332,7 @@ mod tests {
             ("2026-1", None),
             ("", None),
         ] {
-            assert_eq!(time_in(line), expected, "{line}");
+            assert_eq!(unix_ms_in(line), expected, "{line}");
         }
     }
 }

@@ -19,11 +19,11 @@ pub(crate) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
 /// class (`A$$Lambda$1/0x00000000080c3000`).
 pub(super) fn source_form(name: &str) -> String {
     let (name, more_dimensions) = name.strip_prefix("array of ").map_or((name, 0), |element| (element, 1));
-    array_form(name, more_dimensions, dotted_class_name)
+    source_form_with(name, more_dimensions, dotted_class_name)
 }
 
 /// The same with so many dimensions more; `class_form` makes the name of a class.
-pub(super) fn array_form(name: &str, more_dimensions: usize, class_form: impl Fn(&str) -> String) -> String {
+pub(super) fn source_form_with(name: &str, more_dimensions: usize, class_form: impl Fn(&str) -> String) -> String {
     let element = name.trim_start_matches('[');
     let brackets = name.len() - element.len();
     let primitive = PRIMITIVES.iter().find(|(.., letter)| brackets > 0 && *letter == element);
@@ -47,7 +47,7 @@ fn dotted_class_name(class: &str) -> String {
 }
 
 /// Is a record of this type an array?
-pub(super) fn is_array(name: &[u8]) -> bool {
+pub(super) fn is_array_name(name: &[u8]) -> bool {
     name.starts_with(b"[") || name.starts_with(b"array of ") || name == b"primitive array" || name.ends_with(b"[]")
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::blocks::BlockPlace;
+use super::blocks::TextBlockContext;
 use super::problem_codes::PADDING;
 use super::text::{decimal, decimal_field, hex, hex_field, is_blank, split_line, trim};
 use super::{Diagnostics, Position, ProblemCode};
@@ -53,7 +53,7 @@ impl<'a> RawValue<'a> {
 }
 
 /// A key and its value.
-pub(super) type Field<'a> = (&'a [u8], RawValue<'a>);
+pub(super) type JsonField<'a> = (&'a [u8], RawValue<'a>);
 
 /// The line is no JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) struct LineCodes {
 /// input ends within the last of them, and the problems.
 pub(super) fn parse_lines(
     text: &[u8],
-    place: BlockPlace,
+    place: TextBlockContext,
     codes: &LineCodes,
     mut parse: impl FnMut(u64, &[u8]) -> Result<(), MalformedLine>,
 ) -> (u64, bool, Diagnostics) {
@@ -87,7 +87,8 @@ pub(super) fn parse_lines(
         }
     }
     let at = Position::Line(lines.max(1));
-    diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
+    diagnostics
+        .add(&PADDING, place.skipped_padding_bytes.min(1), at, || format!("{} bytes", place.skipped_padding_bytes));
     (lines, is_cut, diagnostics)
 }
 
@@ -96,6 +97,7 @@ pub(super) fn parse_lines(
 pub(super) struct JsonFields<'a> {
     line: &'a [u8],
     offset: usize,
+    /// No field has been read yet.
     is_first: bool,
 }
 
@@ -113,7 +115,7 @@ impl<'a> JsonFields<'a> {
     /// The next key and value; `None` behind the last. Error: if the line breaks off, or something stands behind the
     /// object. Keys, numbers and what is nested are not checked further than to find their ends.
     #[inline]
-    pub(super) fn next_field(&mut self) -> Result<Option<Field<'a>>, MalformedLine> {
+    pub(super) fn next_field(&mut self) -> Result<Option<JsonField<'a>>, MalformedLine> {
         let line = self.line;
         let mut at = skip_blanks(line, self.offset);
         match line.get(at) {
@@ -132,7 +134,7 @@ impl<'a> JsonFields<'a> {
         if line.get(at) != Some(&b':') {
             return Err(MalformedLine);
         }
-        let (value, end) = value(line, skip_blanks(line, at + 1))?;
+        let (value, end) = parse_value(line, skip_blanks(line, at + 1))?;
         self.offset = end;
         Ok(Some((key, value)))
     }
@@ -196,7 +198,7 @@ pub(super) fn text_end(text: &[u8], mut at: usize) -> Result<usize, MalformedLin
 
 /// The value at a place, and where it ends.
 #[inline(always)]
-pub(super) fn value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), MalformedLine> {
+pub(super) fn parse_value(text: &[u8], at: usize) -> Result<(RawValue<'_>, usize), MalformedLine> {
     match text.get(at) {
         Some(b'"') => text_end(text, at + 1).map(|end| (RawValue::Text(&text[at + 1..end]), end + 1)),
         Some(b'[') => nested_end(text, at).map(|end| (RawValue::Array(&text[at + 1..end - 1]), end)),
@@ -265,24 +267,24 @@ pub(super) fn ids(array: &[u8]) -> impl Iterator<Item = Option<u64>> {
         let (id, end) = match plain {
             Some((id, behind)) => (Some(id), array.len() - behind.len()),
             None => {
-                let (value, end) = element(array, at);
+                let (value, end) = parse_element(array, at);
                 (value.id(), end)
             }
         };
-        at = behind_comma(array, end);
+        at = next_element_offset(array, end);
         Some(id)
     })
 }
 
 /// The element of an array at a place, and where it ends.
-fn element(array: &[u8], at: usize) -> (RawValue<'_>, usize) {
+fn parse_element(array: &[u8], at: usize) -> (RawValue<'_>, usize) {
     // A number at the end of the array has nothing behind it.
-    value(array, at).unwrap_or((RawValue::Other(&array[at..]), array.len()))
+    parse_value(array, at).unwrap_or((RawValue::Other(&array[at..]), array.len()))
 }
 
 /// The place of the next element of an array.
 #[inline(always)]
-fn behind_comma(array: &[u8], end: usize) -> usize {
+fn next_element_offset(array: &[u8], end: usize) -> usize {
     let at = skip_blanks(array, end);
     skip_blanks(array, at + usize::from(array.get(at) == Some(&b',')))
 }
@@ -294,8 +296,8 @@ pub(super) fn array_elements(array: &[u8]) -> impl Iterator<Item = RawValue<'_>>
         if at >= array.len() {
             return None;
         }
-        let (value, end) = element(array, at);
-        at = behind_comma(array, end);
+        let (value, end) = parse_element(array, at);
+        at = next_element_offset(array, end);
         Some(value)
     })
 }

@@ -11,15 +11,15 @@ use twox_hash::XxHash3_128;
 
 use super::text::split_line;
 use super::{
-    AllocationGroup, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
+    AllocationGrouping, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
     ReferenceKind, ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text, WantedContents,
 };
-use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, HeapBuilder, NameId, NameTable};
+use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, NameId, NameTable};
 use crate::graph::{ColumnSink, HeapGraph, IdLookup, NodeId, SourcePlace, TypeId};
 
 /// Stands for the place of allocation where none was traced.
 const NOT_TRACED: &str = "(not traced)";
-const PART_BYTES: usize = 1 << 20;
+const DUMP_PART_BYTES: usize = 1 << 20;
 /// A longer line says nothing of its object; nor does a part that one makes longer.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Read for one line: of lines that follow each other, and of one alone.
@@ -39,15 +39,15 @@ pub(super) trait LineFormat: std::fmt::Debug + Send + Sync + 'static {
     /// The id on an object's line.
     fn id_of(line: &[u8]) -> Option<u64>;
     /// Takes a note of a line that may be no object's; returns true if it is none.
-    fn note(line: &[u8], notes: &mut Self::Notes) -> bool;
+    fn note_if_other_line(line: &[u8], notes: &mut Self::Notes) -> bool;
     /// Adds notes of lines further on.
-    fn add_notes(notes: &mut Self::Notes, later: Self::Notes);
+    fn merge_notes(notes: &mut Self::Notes, later: Self::Notes);
     /// `None` for a line that cannot be read.
     fn parse(line: &[u8]) -> Option<Self::Line<'_>>;
     /// The text of a string or symbol, as far as the dump has it.
     fn text(line: &Self::Line<'_>) -> Option<String>;
     /// `None` for what is no string; of a string its text, as far as the dump has it.
-    fn string(line: &Self::Line<'_>) -> Option<Option<String>>;
+    fn text_if_string(line: &Self::Line<'_>) -> Option<Option<String>>;
     /// The names of an object's references, as far as the line tells, in the order of `HeapGraph::references`; those behind
     /// the last have none. O(references).
     fn reference_names(
@@ -57,21 +57,21 @@ pub(super) trait LineFormat: std::fmt::Debug + Send + Sync + 'static {
         line: &Self::Line<'_>,
     ) -> Vec<Option<ReferenceName>>;
     /// What stands in lines that name references, where only some files have such.
-    const NAMES_KEYS: Option<&'static [&'static [u8]]>;
+    const REFERENCE_NAME_KEYS: Option<&'static [&'static [u8]]>;
     /// What stands in lines that say where the object was allocated, and nowhere else.
-    const PLACE_KEY: &'static [u8];
+    const ALLOCATION_PLACE_KEY: &'static [u8];
     /// Where it was allocated, as one frame.
-    fn place(line: &Self::Line<'_>) -> Option<String>;
+    fn allocation_place(line: &Self::Line<'_>) -> Option<String>;
     /// The file where it was allocated.
-    fn file(line: &Self::Line<'_>) -> Option<String>;
+    fn allocation_file(line: &Self::Line<'_>) -> Option<String>;
     /// The number of collections before it was allocated.
-    fn generation(line: &Self::Line<'_>) -> Option<u64>;
+    fn collections_before_allocation(line: &Self::Line<'_>) -> Option<u64>;
     /// The name of a function, in formats that have such.
-    fn function(_: &Self::Line<'_>) -> Option<String> {
+    fn function_name(_: &Self::Line<'_>) -> Option<String> {
         None
     }
     /// The function whose captured variables it has.
-    fn function_of_variables(_: &Self::Line<'_>) -> Option<String> {
+    fn function_of_captured_variables(_: &Self::Line<'_>) -> Option<String> {
         None
     }
     /// The place of a function, or of the constructor of an object.
@@ -79,7 +79,7 @@ pub(super) trait LineFormat: std::fmt::Debug + Send + Sync + 'static {
         None
     }
     /// The file of a function, or of the constructor of an object.
-    fn script(_: &Self::Line<'_>) -> Option<String> {
+    fn script_file(_: &Self::Line<'_>) -> Option<String> {
         None
     }
     /// Lines tell kinds of references.
@@ -87,7 +87,7 @@ pub(super) trait LineFormat: std::fmt::Debug + Send + Sync + 'static {
         false
     }
     /// Kinds and names of an object's strong references that lead somewhere.
-    fn kinds(_: &HeapGraph, _: &Self::Line<'_>) -> Vec<(ReferenceKind, String)> {
+    fn reference_kinds(_: &HeapGraph, _: &Self::Line<'_>) -> Vec<(ReferenceKind, String)> {
         Vec::new()
     }
 }
@@ -119,9 +119,9 @@ struct LineTable<L: LineFormat> {
     line_offsets: Vec<(u64, u64)>,
     notes: L::Notes,
     /// Lines say where objects were allocated.
-    has_places: bool,
+    has_allocation_places: bool,
     /// Lines name references.
-    has_names: bool,
+    has_reference_names: bool,
 }
 
 /// What a table has of one part.
@@ -129,29 +129,30 @@ struct LineTable<L: LineFormat> {
 struct PartLines<L: LineFormat> {
     line_offsets: Vec<(u64, u64)>,
     notes: L::Notes,
-    has_places: bool,
-    has_names: bool,
+    has_allocation_places: bool,
+    has_reference_names: bool,
 }
 
 impl<L: LineFormat> PartLines<L> {
     /// One pass over a part, by pieces. `buffer` is used again.
     fn read(dump: &RandomAccess, part: &DumpPart, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
         let notes = L::Notes::default();
-        let mut lines = PartLines { line_offsets: Vec::new(), notes, has_places: false, has_names: false };
+        let mut lines =
+            PartLines { line_offsets: Vec::new(), notes, has_allocation_places: false, has_reference_names: false };
         let (mut at, mut is_open, part_end) = (part.offset, false, part.offset + part.bytes);
         while at < part_end {
-            buffer.resize((part_end - at).min(PART_BYTES as u64) as usize, 0);
+            buffer.resize((part_end - at).min(DUMP_PART_BYTES as u64) as usize, 0);
             dump.read_at(at, buffer)?;
             let end = memchr::memrchr(b'\n', buffer);
             let mut rest = &buffer[..end.map_or(buffer.len(), |end| end + 1)];
             let is_there = |key: &&[u8]| memchr::memmem::find(rest, key).is_some();
-            lines.has_names |= L::NAMES_KEYS.unwrap_or_default().iter().any(is_there);
-            lines.has_places |= is_there(&L::PLACE_KEY);
+            lines.has_reference_names |= L::REFERENCE_NAME_KEYS.unwrap_or_default().iter().any(is_there);
+            lines.has_allocation_places |= is_there(&L::ALLOCATION_PLACE_KEY);
             while !rest.is_empty() {
                 let (line, behind) = split_line(rest);
                 // What follows the start of a long line is none.
                 if !std::mem::take(&mut is_open)
-                    && !L::note(line, &mut lines.notes)
+                    && !L::note_if_other_line(line, &mut lines.notes)
                     && let Some(id) = L::id_of(line)
                 {
                     lines.line_offsets.push((id, at));
@@ -166,10 +167,10 @@ impl<L: LineFormat> PartLines<L> {
 }
 
 /// Parts of whole lines.
-fn line_parts_of(dump: &RandomAccess) -> Result<Vec<DumpPart>, ReadError> {
+fn parts_of_whole_lines(dump: &RandomAccess) -> Result<Vec<DumpPart>, ReadError> {
     let (mut parts, mut at, mut is_open): (Vec<DumpPart>, u64, bool) = (Vec::new(), 0, false);
     while at < dump.len() {
-        let end = (at + PART_BYTES as u64).min(dump.len());
+        let end = (at + DUMP_PART_BYTES as u64).min(dump.len());
         let cut = last_line_end(dump, at, end)?;
         let bytes = cut.unwrap_or(end) - at;
         match parts.last_mut().filter(|_| is_open) {
@@ -200,23 +201,23 @@ fn last_line_end(dump: &RandomAccess, start: u64, end: u64) -> Result<Option<u64
 impl<L: LineFormat> LineTable<L> {
     /// One pass over the dump, on all threads. 16 bytes for each object, and its notes.
     fn new(dump: RandomAccess) -> Result<Self, ReadError> {
-        let parts = line_parts_of(&dump)?;
+        let parts = parts_of_whole_lines(&dump)?;
         let mut table = LineTable {
             dump,
             parts: Vec::new(),
             line_offsets: Vec::new(),
             notes: L::Notes::default(),
-            has_places: false,
-            has_names: L::NAMES_KEYS.is_none(),
+            has_allocation_places: false,
+            has_reference_names: L::REFERENCE_NAME_KEYS.is_none(),
         };
         for parts in parts.chunks(PARTS_AT_ONCE) {
             let read = |buffer: &mut _, part| PartLines::<L>::read(&table.dump, part, buffer);
             let lines: Vec<_> = parts.par_iter().map_init(Vec::new, read).collect::<Result<_, _>>()?;
             for lines in lines {
                 table.line_offsets.extend(lines.line_offsets);
-                L::add_notes(&mut table.notes, lines.notes);
-                table.has_places |= lines.has_places;
-                table.has_names |= lines.has_names;
+                L::merge_notes(&mut table.notes, lines.notes);
+                table.has_allocation_places |= lines.has_allocation_places;
+                table.has_reference_names |= lines.has_reference_names;
             }
         }
         table.parts = parts;
@@ -226,14 +227,17 @@ impl<L: LineFormat> LineTable<L> {
 
     /// Where an object's line begins. Of one that is listed again the first line counts, whatever it says; of objects in
     /// several sections one id may stand for several, and for none.
-    fn line_of(&self, graph: &HeapGraph, node: NodeId) -> Option<u64> {
+    fn line_offset_of(&self, graph: &HeapGraph, node: NodeId) -> Option<u64> {
         let id = graph.original_id(node);
         let &(found, offset) = self.line_offsets.get(self.line_offsets.partition_point(|&(other, _)| other < id))?;
-        (found == id && node_of_id(graph, id) == Some(node)).then_some(offset)
+        (found == id && only_node_of_id(graph, id) == Some(node)).then_some(offset)
     }
 
     /// What `pick` makes of the lines of all objects, in the order of the dump.
-    fn scan<T: Send>(&self, pick: impl Fn(u64, &L::Line<'_>) -> Option<T> + Sync) -> Result<Vec<T>, ReadError> {
+    fn pick_from_all_lines<T: Send>(
+        &self,
+        pick: impl Fn(u64, &L::Line<'_>) -> Option<T> + Sync,
+    ) -> Result<Vec<T>, ReadError> {
         let of_part = |part: &DumpPart| {
             let mut found = Vec::new();
             if part.bytes > MAX_LINE_BYTES {
@@ -267,7 +271,7 @@ struct LineWindow {
 
 impl LineWindow {
     /// The line that begins at a place. `None` for one that is too long.
-    fn line(&mut self, dump: &RandomAccess, offset: u64) -> Result<Option<&[u8]>, ReadError> {
+    fn line_at(&mut self, dump: &RandomAccess, offset: u64) -> Result<Option<&[u8]>, ReadError> {
         let end = self.offset + self.bytes.len() as u64;
         let is_near = (self.offset..=end + WINDOW_BYTES).contains(&offset);
         let mut wanted = if is_near { WINDOW_BYTES } else { LONE_LINE_BYTES };
@@ -300,6 +304,7 @@ impl<L: LineFormat> LineDetails<L> {
         }
     }
 
+    /// The table, which is made when it is first asked for.
     fn table(&self) -> Result<Arc<LineTable<L>>, ReadError> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = &*table {
@@ -309,21 +314,21 @@ impl<L: LineFormat> LineDetails<L> {
     }
 
     /// What `pick` makes of an object's line.
-    fn of_node<T: Send>(
+    fn pick_from_line<T: Send>(
         &self,
         graph: &HeapGraph,
         node: NodeId,
         pick: impl Fn(&LineTable<L>, &L::Line<'_>) -> Option<T> + Sync,
     ) -> Result<Option<T>, ReadError> {
         let table = self.table()?;
-        let Some(offset) = table.line_of(graph, node) else { return Ok(None) };
+        let Some(offset) = table.line_offset_of(graph, node) else { return Ok(None) };
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = window.line(&table.dump, offset)?.and_then(L::parse);
+        let line = window.line_at(&table.dump, offset)?.and_then(L::parse);
         Ok(line.and_then(|line| pick(&table, &line)))
     }
 
     /// What `pick` makes of the lines of some objects, by their places in the list.
-    fn of_nodes<T: Send>(
+    fn pick_from_lines<T: Send>(
         &self,
         graph: &HeapGraph,
         nodes: impl Iterator<Item = NodeId>,
@@ -333,14 +338,14 @@ impl<L: LineFormat> LineDetails<L> {
         let mut all = Vec::new();
         let mut lines = Vec::new();
         for node in nodes {
-            lines.extend(table.line_of(graph, node).map(|offset| (offset, all.len())));
+            lines.extend(table.line_offset_of(graph, node).map(|offset| (offset, all.len())));
             all.push(None);
         }
         lines.sort_unstable();
         let of_some = |lines: &[(u64, usize)]| {
             let (mut window, mut found) = (LineWindow::default(), Vec::new());
             for &(offset, at) in lines {
-                let line = window.line(&table.dump, offset)?.and_then(L::parse);
+                let line = window.line_at(&table.dump, offset)?.and_then(L::parse);
                 found.extend(line.and_then(|line| Some((at, pick(&line)?))));
             }
             Ok(found)
@@ -357,14 +362,14 @@ impl<L: LineFormat> LineDetails<L> {
 impl<L: LineFormat> LineDetails<L> {
     /// Texts that `pick` makes of the lines of objects, each kept once, by object. Of one that is listed again the first line
     /// counts.
-    fn texts_of(
+    fn texts_by_node(
         &self,
         graph: &HeapGraph,
         pick: impl Fn(&L::Line<'_>) -> Option<String> + Sync,
     ) -> Result<(NameTable, Vec<(NodeId, NameId)>), ReadError> {
         let texts = Mutex::new(NameTable::default());
-        let mut found = self.table()?.scan(|id, line| {
-            let (node, text) = (node_of_id(graph, id)?, pick(line));
+        let mut found = self.table()?.pick_from_all_lines(|id, line| {
+            let (node, text) = (only_node_of_id(graph, id)?, pick(line));
             Some((node, text.map(|text| texts.lock().unwrap_or_else(PoisonError::into_inner).intern(&text))))
         })?;
         found.sort_by_key(|&(node, _)| node);
@@ -375,11 +380,11 @@ impl<L: LineFormat> LineDetails<L> {
 
     /// `None` if no line says where its object was allocated: the key may stand in a text, or among names.
     fn allocations_by_place(&self, graph: &HeapGraph) -> Result<Option<AllocationDump>, ReadError> {
-        let (mut names, places) = self.texts_of(graph, L::place)?;
+        let (mut names, places) = self.texts_by_node(graph, L::allocation_place)?;
         if places.is_empty() {
             return Ok(None);
         }
-        let mut builder = HeapBuilder::new(names.intern(""));
+        let mut builder = AllocationHeapBuilder::new(names.intern(""));
         let untraced = names.intern(NOT_TRACED);
         let mut places = places.into_iter().peekable();
         let mut totals: FxHashMap<(NameId, TypeId), (u64, u64)> = FxHashMap::default();
@@ -403,42 +408,42 @@ impl<L: LineFormat> LineDetails<L> {
 }
 
 /// Kinds of all references, with the files of functions.
-struct LineKinds {
+struct LineReferenceKinds {
     names: NameTable,
     /// By node: where its references begin in `kinds`; one more at the end.
     first_kind_of_node: Vec<usize>,
     kinds: Vec<(ReferenceKind, NameId)>,
-    scripts: FxHashMap<NodeId, NameId>,
+    script_files: FxHashMap<NodeId, NameId>,
 }
 
-impl LineKinds {
+impl LineReferenceKinds {
     fn new<L: LineFormat>(table: &LineTable<L>, graph: &HeapGraph) -> Result<Self, ReadError> {
         let names = Mutex::new(NameTable::default());
-        let mut lines = table.scan(|id, line| {
-            let node = node_of_id(graph, id)?;
+        let mut lines = table.pick_from_all_lines(|id, line| {
+            let node = only_node_of_id(graph, id)?;
             let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-            let kinds = L::kinds(graph, line).into_iter().map(|(kind, name)| (kind, names.intern(&name)));
-            Some((node, kinds.collect::<Vec<_>>(), L::script(line).map(|script| names.intern(&script))))
+            let kinds = L::reference_kinds(graph, line).into_iter().map(|(kind, name)| (kind, names.intern(&name)));
+            Some((node, kinds.collect::<Vec<_>>(), L::script_file(line).map(|script| names.intern(&script))))
         })?;
         lines.sort_by_key(|&(node, ..)| node);
         lines.dedup_by_key(|&mut (node, ..)| node);
-        let mut all = LineKinds {
+        let mut all = LineReferenceKinds {
             names: names.into_inner().unwrap_or_else(PoisonError::into_inner),
             first_kind_of_node: Vec::with_capacity(graph.node_count() + 1),
             kinds: Vec::new(),
-            scripts: FxHashMap::default(),
+            script_files: FxHashMap::default(),
         };
         for (node, kinds, script) in lines {
             all.first_kind_of_node.resize(node.index() + 1, all.kinds.len());
             all.kinds.extend(kinds);
-            all.scripts.extend(script.map(|script| (node, script)));
+            all.script_files.extend(script.map(|script| (node, script)));
         }
         all.first_kind_of_node.resize(graph.node_count() + 1, all.kinds.len());
         Ok(all)
     }
 }
 
-impl ReferenceKinds for LineKinds {
+impl ReferenceKinds for LineReferenceKinds {
     fn append_kinds(&self, _: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
         let own = self.first_kind_of_node[from.index()]..self.first_kind_of_node[from.index() + 1];
         kinds.extend(self.kinds[own].iter().map(|&(kind, name)| (kind, name.0)));
@@ -448,8 +453,8 @@ impl ReferenceKinds for LineKinds {
         self.names.text(NameId(number)).into()
     }
 
-    fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
-        self.scripts.get(&node).map(|&script| self.names.text(script).into())
+    fn script_file(&self, node: NodeId) -> Option<Cow<'_, str>> {
+        self.script_files.get(&node).map(|&script| self.names.text(script).into())
     }
 }
 
@@ -465,8 +470,8 @@ fn text_start(text: &str, most_units: usize) -> Text {
 }
 
 /// The object of an id, if one alone has it.
-pub(super) fn node_of_id(graph: &HeapGraph, id: u64) -> Option<NodeId> {
-    match graph.find(None, id) {
+pub(super) fn only_node_of_id(graph: &HeapGraph, id: u64) -> Option<NodeId> {
+    match graph.find_by_id(None, id) {
         IdLookup::One(node) => Some(node),
         _ => None,
     }
@@ -486,7 +491,7 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
                 let names = |table: &LineTable<L>, line: &L::Line<'_>| {
                     Some(L::reference_names(graph, from, &table.notes, line))
                 };
-                let names = self.of_node(graph, from, names)?.unwrap_or_default();
+                let names = self.pick_from_line(graph, from, names)?.unwrap_or_default();
                 &last.insert((from, names)).1
             }
         };
@@ -494,11 +499,11 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, |_, line| L::text(line))
+        self.pick_from_line(graph, node, |_, line| L::text(line))
     }
 
     fn has_reference_names(&self) -> bool {
-        self.table().is_ok_and(|table| table.has_names)
+        self.table().is_ok_and(|table| table.has_reference_names)
     }
 
     fn has_texts(&self) -> bool {
@@ -519,9 +524,9 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        let mut strings = self.table()?.scan(|id, line| {
-            let node = node_of_id(graph, id)?;
-            let Some(text) = L::string(line) else { return Some((node, None)) };
+        let mut strings = self.table()?.pick_from_all_lines(|id, line| {
+            let node = only_node_of_id(graph, id)?;
+            let Some(text) = L::text_if_string(line) else { return Some((node, None)) };
             let hash = |text: &str| ContentKey::new(XxHash3_128::oneshot(text.as_bytes()), false);
             let key = text.as_deref().map_or(ContentKey::UNKNOWN, hash);
             let units = text.as_deref().map(|text| text.encode_utf16().count() as u64);
@@ -546,7 +551,7 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
         take: &(dyn Fn(usize, Text) + Sync),
     ) -> Result<(), ReadError> {
         let nodes = wanted.iter().map(|&at| strings.node(at));
-        let texts = self.of_nodes(graph, nodes, |line| Some(text_start(&L::text(line)?, most_units)))?;
+        let texts = self.pick_from_lines(graph, nodes, |line| Some(text_start(&L::text(line)?, most_units)))?;
         for (&at, text) in wanted.iter().zip(texts) {
             text.into_iter().for_each(|text| take(at, text));
         }
@@ -560,7 +565,7 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
         most_units: usize,
     ) -> Result<Vec<Option<ShownValue>>, ReadError> {
         let say = |line: &L::Line<'_>| Some(ShownValue::Text(text_start(&L::text(line)?, most_units)));
-        let mut values = self.of_nodes(graph, nodes.iter().copied(), say)?;
+        let mut values = self.pick_from_lines(graph, nodes.iter().copied(), say)?;
         let named = graph.threads().iter().filter_map(|thread| Some((thread.node?, graph.name(thread.name?))));
         let named: FxHashMap<NodeId, &str> = named.collect();
         for (value, node) in values.iter_mut().zip(nodes) {
@@ -571,44 +576,50 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
     }
 
     fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        self.of_node(graph, node, |_, line| L::source_place(line))
+        self.pick_from_line(graph, node, |_, line| L::source_place(line))
     }
 
     fn function_name(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, |_, line| L::function(line))
+        self.pick_from_line(graph, node, |_, line| L::function_name(line))
     }
 
-    fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, |_, line| L::function_of_variables(line))
+    fn function_of_captured_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.pick_from_line(graph, node, |_, line| L::function_of_captured_variables(line))
     }
 
     /// Of dumps of JavaScript. 8 bytes for each reference.
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
         let table = self.table()?;
-        Ok(if L::has_reference_kinds(&table.notes) { Some(Box::new(LineKinds::new(&*table, graph)?)) } else { None })
+        Ok(if L::has_reference_kinds(&table.notes) {
+            Some(Box::new(LineReferenceKinds::new(&*table, graph)?))
+        } else {
+            None
+        })
     }
 
     /// One frame, where allocations were traced.
     fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        self.of_node(graph, node, |_, line| Some(vec![L::place(line)?]))
+        self.pick_from_line(graph, node, |_, line| Some(vec![L::allocation_place(line)?]))
     }
 
     /// One heap of what is in the dump, each stack a frame.
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
         if self.allocations.get().is_none() {
-            let found = if self.table()?.has_places { self.allocations_by_place(graph)? } else { None };
+            let found = if self.table()?.has_allocation_places { self.allocations_by_place(graph)? } else { None };
             _ = self.allocations.set(found);
         }
         Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
-    fn allocation_groups(&self, graph: &HeapGraph, by: AllocationGroup) -> Result<Option<NamedGroups>, ReadError> {
-        if by == AllocationGroup::File && !self.table()?.has_places {
+    fn allocation_groups(&self, graph: &HeapGraph, by: AllocationGrouping) -> Result<Option<NamedGroups>, ReadError> {
+        if by == AllocationGrouping::File && !self.table()?.has_allocation_places {
             return Ok(None);
         }
         let (texts, groups) = match by {
-            AllocationGroup::File => self.texts_of(graph, L::file)?,
-            AllocationGroup::CollectionCount => self.texts_of(graph, |line| Some(L::generation(line)?.to_string()))?,
+            AllocationGrouping::File => self.texts_by_node(graph, L::allocation_file)?,
+            AllocationGrouping::CollectionCount => {
+                self.texts_by_node(graph, |line| Some(L::collections_before_allocation(line)?.to_string()))?
+            }
         };
         let mut names = vec![NOT_TRACED.to_string()];
         let mut of_node = vec![0; graph.node_count()];

@@ -64,7 +64,7 @@ pub use contents::{
 };
 pub(crate) use details::is_identifier;
 pub use details::{
-    AllocationGroup, ArrayElements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds,
+    AllocationGrouping, ArrayElements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds,
     ReferenceName, ShownValue, Text, Value,
 };
 pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
@@ -77,7 +77,7 @@ pub(crate) use names_only::NamesOnly;
 pub(crate) use nettrace::trace_follower::TraceFollower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ProfileOptions, ReadOptions, Rules, SizeRadix, SnapshotChoice};
-pub(crate) use private_part::Blot;
+pub(crate) use private_part::BlottedPart;
 #[cfg(feature = "cli")]
 pub(crate) use problem_codes::POSSIBLE_REPEAT;
 pub use read::{CountedTypes, Dump, LoadedDump, count_types, detect, empty_array_bytes, read};

@@ -62,8 +62,8 @@ impl ObjectDetails for NamesOnly {
         self.0.function_name(graph, node)
     }
 
-    fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.0.function_of_variables(graph, node)
+    fn function_of_captured_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.0.function_of_captured_variables(graph, node)
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
@@ -102,7 +102,7 @@ impl ReferenceKinds for KindsWithoutKeys {
         Some(self.0.name(number)).filter(|name| is_identifier(name)).unwrap_or(HIDDEN_KEY.into())
     }
 
-    fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
-        self.0.script(node)
+    fn script_file(&self, node: NodeId) -> Option<Cow<'_, str>> {
+        self.0.script_file(node)
     }
 }

@@ -52,7 +52,7 @@ impl Phase {
 /// Watches work on a dump. Every method has a default, so an observer implements what it needs. Called from any thread.
 pub trait Observer: Send + Sync {
     /// A phase has begun; the one before it is over.
-    fn phase(&self, _phase: Phase) {}
+    fn phase_begun(&self, _phase: Phase) {}
 
     /// So many bytes were taken from the file or pipe (packed bytes, if it is packed), of `total` where that is known.
     fn bytes_read(&self, _done: u64, _total: Option<u64>) {}
@@ -62,7 +62,7 @@ pub trait Observer: Send + Sync {
     fn objects_read(&self, _objects: u64) {}
 
     /// So many steps of the phase are done, of `total`; of phases that have steps.
-    fn steps(&self, _done: u64, _total: u64) {}
+    fn steps_done(&self, _done: u64, _total: u64) {}
 
     /// Returns true if the work shall stop: reading then fails with [`ReadErrorKind::Cancelled`].
     ///
@@ -72,7 +72,7 @@ pub trait Observer: Send + Sync {
     }
 
     /// Something that the user should know about the dump or its index; a complete sentence, without the file's name.
-    fn note(&self, _sentence: &str) {}
+    fn note_for_user(&self, _sentence: &str) {}
 }
 
 /// An observer that does nothing.
@@ -84,7 +84,7 @@ impl Observer for NoObserver {}
 /// Counts the objects that a reader finds, for its observer.
 pub(super) struct ObjectTally {
     observer: Arc<dyn Observer>,
-    objects: u64,
+    reported_object_count: u64,
 }
 
 impl Default for ObjectTally {
@@ -94,24 +94,24 @@ impl Default for ObjectTally {
 }
 
 impl ObjectTally {
-    /// Objects between two reports of `set`.
+    /// Objects between two reports of `set_total`.
     const REPORT_STEP: u64 = 1 << 14;
 
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
-        ObjectTally { observer, objects: 0 }
+        ObjectTally { observer, reported_object_count: 0 }
     }
 
     /// Adds objects and reports the sum.
-    pub(super) fn add(&mut self, objects: usize) {
-        self.objects += objects as u64;
-        self.observer.objects_read(self.objects);
+    pub(super) fn add_and_report(&mut self, objects: usize) {
+        self.reported_object_count += objects as u64;
+        self.observer.objects_read(self.reported_object_count);
     }
 
     /// Sets the sum; reports the first object, and then every `REPORT_STEP` objects.
     #[inline]
-    pub(super) fn set(&mut self, objects: u64) {
-        if self.objects == 0 || objects >= self.objects + Self::REPORT_STEP {
-            self.add((objects - self.objects) as usize);
+    pub(super) fn set_total(&mut self, objects: u64) {
+        if self.reported_object_count == 0 || objects >= self.reported_object_count + Self::REPORT_STEP {
+            self.add_and_report((objects - self.reported_object_count) as usize);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocations::FrameNames;
+use crate::allocations::FrameNaming;
 
 /// Options of reading for all formats; those special to one are in a struct of their own.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct ProfileOptions {
     /// The kind of values to read, of several: `inuse`, `alloc`. Default: what the profile says, else what is in use.
     pub measure: Option<String>,
     /// What frames are named by; files and modules have no say in dumps that are no profiles. Default: functions.
-    pub frame_names: FrameNames,
+    pub frame_names: FrameNaming,
     /// The label whose values are the types of what was allocated. Default: a function is the type of what it allocated.
     pub type_label: Option<String>,
     /// Frames too that the profile wants left out. Default: false.
@@ -48,10 +48,10 @@ pub struct ProfileOptions {
 
 impl ProfileOptions {
     /// The first option, as it is written, that says something in profiles alone.
-    pub(super) fn option_of_profiles(&self) -> Option<&'static str> {
+    pub(super) fn given_profile_option(&self) -> Option<&'static str> {
         let options = [
             ("--measure", self.measure.is_some()),
-            ("--frames line", self.frame_names == FrameNames::Line),
+            ("--frames line", self.frame_names == FrameNaming::FunctionAndLine),
             ("--type-label", self.type_label.is_some()),
             ("--all-frames", self.all_frames),
         ];

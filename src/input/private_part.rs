@@ -3,4 +3,4 @@
 use std::ops::Range;
 
 /// A part of a file that tells of more than the heap, and what stands there in a copy, before zeros.
-pub(crate) type Blot = (Range<u64>, Vec<u8>);
+pub(crate) type BlottedPart = (Range<u64>, Vec<u8>);

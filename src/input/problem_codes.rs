@@ -66,7 +66,7 @@ impl GraphCodes {
 
 /// An error when no object was read and some were lost. Error: if `objects` is 0 and the dump has any of these
 /// problems, or its packing broke off.
-pub(super) fn check_any_read(
+pub(super) fn fail_if_nothing_read(
     objects: u64,
     problems: &Diagnostics,
     lost: &[&'static ProblemCode],

@@ -9,7 +9,7 @@ use super::reader::{FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Reader,
 use super::runtime::Runtime;
 use super::source::Source;
 use super::{READERS, foreign_formats, text};
-use crate::allocations::{AllocationDump, Histograms};
+use crate::allocations::{AllocationDump, ClassHistograms};
 use crate::graph::HeapGraph;
 
 /// The content of a dump.
@@ -22,7 +22,7 @@ pub enum Dump {
     /// Allocation totals by backtrace and type.
     Allocations(AllocationDump),
     /// Objects and bytes by type alone.
-    Histograms(Histograms),
+    Histograms(ClassHistograms),
 }
 
 /// A dump that was read.
@@ -46,7 +46,7 @@ pub struct CountedTypes {
     /// The origin of each type, where that may tell types of one name apart; else empty.
     pub origins: Vec<TypeOrigin>,
     /// Sections' names.
-    pub sections: Vec<String>,
+    pub section_names: Vec<String>,
     /// Facts about the dump and the file.
     pub info: FormatInfo,
     /// Problems that were met.
@@ -63,9 +63,9 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
     let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
     let dump = match content {
         ParsedContent::Objects(objects) => {
-            reading.close(&extent)?;
+            reading.check_read_extent(&extent)?;
             let mut graph = objects.resolve(reader.graph_codes(), extent.end, &mut reading)?;
-            graph.tell_types_apart(options.raw_types);
+            graph.set_types_apart(options.raw_types);
             Dump::Graph(graph)
         }
         ParsedContent::Allocations(dump) => {
@@ -73,16 +73,16 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
             Dump::Allocations(dump)
         }
         ParsedContent::Histograms(histograms) => {
-            reading.close(&extent)?;
+            reading.check_read_extent(&extent)?;
             Dump::Histograms(histograms)
         }
         ParsedContent::NoHeap(text) => {
             reading.report_broken_packing(extent.end);
-            reading.diagnostics.check(options.strict)?;
-            return Err(no_heap(text, &reading.diagnostics));
+            reading.diagnostics.fail_if_strict(options.strict)?;
+            return Err(no_heap_error(text, &reading.diagnostics));
         }
     };
-    reading.diagnostics.check(options.strict)?;
+    reading.diagnostics.fail_if_strict(options.strict)?;
     Ok(LoadedDump { dump, info: reading.info, diagnostics: reading.diagnostics, details: reading.details })
 }
 
@@ -93,19 +93,22 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
 pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<CountedTypes, ReadError> {
     let reader = reader_for(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
-    let ParsedTypes { extent, types, origins, sections } = reader.count_types(source, &mut reading)?;
-    reading.close(&extent)?;
-    reading.diagnostics.check(options.strict)?;
-    Ok(CountedTypes { types, origins, sections, info: reading.info, diagnostics: reading.diagnostics })
+    let ParsedTypes { extent, types, origins, section_names: sections } = reader.count_types(source, &mut reading)?;
+    reading.check_read_extent(&extent)?;
+    reading.diagnostics.fail_if_strict(options.strict)?;
+    Ok(CountedTypes { types, origins, section_names: sections, info: reading.info, diagnostics: reading.diagnostics })
 }
 
 /// The reader of a source, when it can read by the rules that are asked for.
 fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
     let reader = detect(source, options)?;
-    if let Some(option) = options.profile.option_of_profiles().filter(|_| !reader.is_profile()) {
+    if let Some(option) = options.profile.given_profile_option().filter(|_| !reader.is_profile()) {
         let profiles = READERS.iter().copied().filter(|reader| reader.is_profile()).collect::<Vec<_>>();
-        let text =
-            format!("{option} acts in profiles alone ({}), not in {}", names(&profiles).join(", "), reader.name());
+        let text = format!(
+            "{option} acts in profiles alone ({}), not in {}",
+            reader_names(&profiles).join(", "),
+            reader.name()
+        );
         return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
     }
     if reader.rules().contains(&options.rules) {
@@ -117,7 +120,7 @@ fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
 }
 
 /// The error for a file without a heap, with the first problem.
-fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
+fn no_heap_error(mut text: String, problems: &Diagnostics) -> ReadError {
     if let Some(problem) = problems.sorted().first() {
         text += &format!(" ({}: {}, at {})", problem.code, problem.meaning, problem.first_at);
     }
@@ -129,12 +132,12 @@ fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
 /// # Errors
 /// If `input_format` names no reader, when no reader recognises the content, or when several may.
 pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
-    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_start_whole {
+    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_all_in_start {
         return Err(ReadError::new(ReadErrorKind::Empty));
     }
     if let Some(name) = &options.input_format {
         let reader = READERS.iter().find(|reader| reader.name() == name).copied();
-        return reader.ok_or_else(|| ReadError::new(ReadErrorKind::NoSuchFormat(name.clone(), names(READERS))));
+        return reader.ok_or_else(|| ReadError::new(ReadErrorKind::NoSuchFormat(name.clone(), reader_names(READERS))));
     }
     let fitting = |wanted: FormatMatch| -> Vec<&'static dyn Reader> {
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
@@ -145,12 +148,14 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     }
     let candidates = if certain.is_empty() { fitting(FormatMatch::Maybe) } else { certain };
     match candidates[..] {
-        [] => Err(ReadError::new(match foreign_formats::describe_text(source.start(), &names(READERS)) {
-            Some(sentence) => ReadErrorKind::NotSupported(sentence),
-            None => ReadErrorKind::UnknownFormat(names(READERS)),
-        })),
+        [] => {
+            Err(ReadError::new(match foreign_formats::describe_page_or_text(source.start(), &reader_names(READERS)) {
+                Some(sentence) => ReadErrorKind::NotSupported(sentence),
+                None => ReadErrorKind::UnknownFormat(reader_names(READERS)),
+            }))
+        }
         [reader] => Ok(reader),
-        _ => Err(ReadError::new(ReadErrorKind::AmbiguousFormat(names(&candidates)))),
+        _ => Err(ReadError::new(ReadErrorKind::AmbiguousFormat(reader_names(&candidates)))),
     }
 }
 
@@ -167,6 +172,6 @@ impl Runtime {
     }
 }
 
-fn names(readers: &[&'static dyn Reader]) -> Vec<&'static str> {
+fn reader_names(readers: &[&'static dyn Reader]) -> Vec<&'static str> {
     readers.iter().map(|reader| reader.name()).collect()
 }

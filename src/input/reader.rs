@@ -4,14 +4,14 @@
 use super::details::ObjectDetails;
 use super::diagnostics::{Diagnostics, ProblemCode};
 use super::error::{Position, ReadError};
-use super::gzip_members::UNPACKING_BYTES_OF_THREAD;
+use super::gzip_members::UNPACKING_MEMORY_BYTES_PER_THREAD;
 use super::info::FormatInfo;
 use super::options::{ReadOptions, Rules};
 use super::problem_codes::{self, GraphCodes};
 use super::rereadable_file::RereadableFile;
 use super::runtime::Runtime;
 use super::source::{Source, SourceEnding};
-use crate::allocations::{AllocationDump, Histograms};
+use crate::allocations::{AllocationDump, ClassHistograms};
 use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions, SourcePlace};
 
 /// Does a dump's start look like a format?
@@ -151,7 +151,7 @@ impl Reading {
     /// For a source that is about to be read, which gets its limits of memory and threads here.
     pub(super) fn new(reader: &dyn Reader, source: &mut Source, options: &ReadOptions) -> Self {
         // What is unpacked ahead takes memory of its own.
-        let most = options.max_memory_bytes.map_or(u64::MAX, |bytes| bytes / UNPACKING_BYTES_OF_THREAD);
+        let most = options.max_memory_bytes.map_or(u64::MAX, |bytes| bytes / UNPACKING_MEMORY_BYTES_PER_THREAD);
         source.use_threads(options.threads.min(usize::try_from(most).unwrap_or(usize::MAX)));
         Reading {
             options: options.clone(),
@@ -173,9 +173,9 @@ impl Reading {
     /// checks `strict` once there is a graph; a reader that goes on looking for what merely follows from the problems
     /// so far does it before, with [`check_strict`](Self::check_strict). Error: if no object was read and some were
     /// lost.
-    pub(super) fn close(&mut self, extent: &ReadExtent) -> Result<(), ReadError> {
+    pub(super) fn check_read_extent(&mut self, extent: &ReadExtent) -> Result<(), ReadError> {
         self.report_broken_packing(extent.end);
-        problem_codes::check_any_read(extent.objects, &self.diagnostics, extent.loss_codes)
+        problem_codes::fail_if_nothing_read(extent.objects, &self.diagnostics, extent.loss_codes)
     }
 
     /// Reports packed data that broke off, once.
@@ -187,7 +187,7 @@ impl Reading {
 
     /// Checks `strict`. Error: under `strict` at the first problem.
     pub(super) fn check_strict(&self) -> Result<(), ReadError> {
-        self.diagnostics.check(self.options.strict)
+        self.diagnostics.fail_if_strict(self.options.strict)
     }
 }
 
@@ -217,7 +217,7 @@ pub enum ParsedContent {
     /// Allocation totals.
     Allocations(AllocationDump),
     /// Objects and bytes by type alone.
-    Histograms(Histograms),
+    Histograms(ClassHistograms),
     /// A file of the format without a heap: why, and what to do. The first problem is added to it.
     NoHeap(String),
 }
@@ -239,7 +239,7 @@ impl ParsedObjects {
     }
 
     /// The same, resolved in this way.
-    pub fn resolved_with(self, resolve: ResolveOptions) -> Self {
+    pub fn with_resolve_options(self, resolve: ResolveOptions) -> Self {
         ParsedObjects { resolve_options: resolve, ..self }
     }
 
@@ -257,7 +257,7 @@ impl ParsedObjects {
         reading: &mut Reading,
     ) -> Result<HeapGraph, ReadError> {
         let ParsedObjects { mut builder, resolve_options: resolve, finish } = self;
-        builder.check_resolve(&resolve)?;
+        builder.check_resolve_memory(&resolve)?;
         let (mut graph, findings) = builder.resolve(resolve);
         let tallies = [
             (&codes.dangling_ref, findings.dangling_references),
@@ -284,7 +284,7 @@ pub enum TypeOrigin {
     /// Its loader: the id of an object, or the runtime itself.
     Loader(Option<String>),
     /// The place of its constructor, if that is known.
-    Place(Option<SourcePlace>),
+    ConstructorPlace(Option<SourcePlace>),
 }
 
 /// A dump that was only counted, as its reader leaves it.
@@ -296,5 +296,5 @@ pub struct ParsedTypes {
     /// By type: where it is from, where that may tell types of one name apart; else empty.
     pub origins: Vec<TypeOrigin>,
     /// Sections' names.
-    pub sections: Vec<String>,
+    pub section_names: Vec<String>,
 }

@@ -17,7 +17,7 @@ pub(super) struct RepeatDetector {
     /// The run that grew last, and the first id of the one above it.
     current_run: usize,
     next_run_first: u64,
-    pub(super) repeat_count: u64,
+    pub(super) possible_repeat_count: u64,
     pub(super) first_repeat_position: u64,
 }
 
@@ -44,10 +44,10 @@ impl RepeatDetector {
     }
 
     pub(super) fn note_repeats(&mut self, objects: u64, position: u64) {
-        if objects > 0 && (self.repeat_count == 0 || position < self.first_repeat_position) {
+        if objects > 0 && (self.possible_repeat_count == 0 || position < self.first_repeat_position) {
             self.first_repeat_position = position;
         }
-        self.repeat_count += objects;
+        self.possible_repeat_count += objects;
     }
 
     fn add_elsewhere(&mut self, first: u64, last: u64, objects: u64, position: u64) {
@@ -66,7 +66,7 @@ impl RepeatDetector {
         } else {
             self.runs.insert(at, (first, last));
             if self.runs.len() > MAX_RUNS {
-                self.join_nearest();
+                self.join_nearest_runs();
             }
         }
         self.current_run = self.runs.partition_point(|run| run.1 < last);
@@ -74,7 +74,7 @@ impl RepeatDetector {
     }
 
     /// Joins half of the runs to the ones below them, where least is between.
-    fn join_nearest(&mut self) {
+    fn join_nearest_runs(&mut self) {
         let mut gaps: Vec<u64> = self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
         let (_, &mut middle, _) = gaps.select_nth_unstable(MAX_RUNS / 2);
         let mut joined: Vec<(u64, u64)> = Vec::with_capacity(MAX_RUNS + 1);
@@ -96,7 +96,7 @@ mod tests {
     fn watched(ids: impl IntoIterator<Item = u64>) -> (u64, u64) {
         let mut watch = RepeatDetector::default();
         ids.into_iter().zip(1..).for_each(|(id, position)| watch.add(id, position));
-        (watch.repeat_count, watch.first_repeat_position)
+        (watch.possible_repeat_count, watch.first_repeat_position)
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
                 ids.extend(first..first + count);
                 all += count;
             }
-            prop_assert!(watch.repeat_count >= all - ids.len() as u64);
+            prop_assert!(watch.possible_repeat_count >= all - ids.len() as u64);
         }
     }
 }

@@ -36,7 +36,7 @@ impl RereadableFile {
     }
 
     /// The same with a limit to the memory that what is read again may take beside its graph.
-    pub fn limited(self, limit_bytes: Option<u64>) -> Self {
+    pub fn with_memory_limit(self, limit_bytes: Option<u64>) -> Self {
         RereadableFile { limit_bytes, ..self }
     }
 
@@ -61,17 +61,17 @@ impl RereadableFile {
     /// If it cannot be opened any more, or there is no room for what is unpacked.
     pub fn random_access(&self) -> Result<RandomAccess, ReadError> {
         if self.is_packed {
-            return self.unpacked();
+            return self.unpack();
         }
         let file = match &self.origin {
             RereadOrigin::Path(path) => SharedFile::new(files::open(path)?),
             RereadOrigin::OpenFile(kept) => kept.clone(),
         };
-        let bytes = file.with(|file| Ok(file.metadata()?.len()))?;
+        let bytes = file.with_file(|file| Ok(file.metadata()?.len()))?;
         Ok(RandomAccess { bytes, source: RereadSource::File(file) })
     }
 
-    fn unpacked(&self) -> Result<RandomAccess, ReadError> {
+    fn unpack(&self) -> Result<RandomAccess, ReadError> {
         let mut source = self.from_start()?;
         let (mut unpacked, mut file, mut bytes) = (Vec::new(), None, 0);
         loop {
@@ -109,7 +109,7 @@ impl RereadableFile {
 
 impl Source {
     /// The file, to be read again after this source was used up; `None` for a pipe of which nothing is kept.
-    pub fn reread(&self) -> Option<RereadableFile> {
+    pub fn rereadable_file(&self) -> Option<RereadableFile> {
         let is_packed = !self.compression.is_empty() || self.encoding != Encoding::Utf8;
         let path = self.path().map(|path| RereadOrigin::Path(path.to_path_buf()));
         let origin = path.or_else(|| self.reread_file.clone().map(RereadOrigin::OpenFile))?;
@@ -127,6 +127,7 @@ fn no_room_error(error: io::Error) -> io::Error {
 /// A dump that is read at any place, by several threads in turn.
 #[derive(Debug)]
 pub struct RandomAccess {
+    /// The length of the dump, unpacked.
     bytes: u64,
     source: RereadSource,
 }
@@ -149,7 +150,7 @@ impl RandomAccess {
     /// If the dump has fewer, or cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match &self.source {
-            RereadSource::File(file) => file.with(|file| {
+            RereadSource::File(file) => file.with_file(|file| {
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(out)
             }),
@@ -176,7 +177,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("dump");
         std::fs::write(&path, b"0123456789").unwrap();
-        let reread = Source::open(&path).unwrap().reread().expect("a file");
+        let reread = Source::open(&path).unwrap().rereadable_file().expect("a file");
         let file = reread.random_access().unwrap();
         let mut out = [0; 3];
         for offset in [7, 2] {
@@ -185,7 +186,7 @@ mod tests {
         }
         assert!(file.read_at(8, &mut out).is_err());
         assert_eq!(reread.from_start().unwrap().start(), b"0123456789");
-        assert!(Source::from_reader(&b"0123"[..]).unwrap().reread().is_none());
+        assert!(Source::from_reader(&b"0123"[..]).unwrap().rereadable_file().is_none());
     }
 
     #[test]
@@ -194,7 +195,7 @@ mod tests {
         for (most_bytes, is_kept) in [(0, false), (bytes.len() as u64 - 1, false), (bytes.len() as u64, true)] {
             let pipe = io::Cursor::new(bytes.clone());
             let mut source = Source::from_reader_spooled(pipe, Arc::new(NoObserver), most_bytes).unwrap();
-            let reread = source.reread();
+            let reread = source.rereadable_file();
             assert_eq!(source.fill(&mut vec![0; bytes.len() + 1]).unwrap(), bytes.len());
             let reread = reread.filter(RereadableFile::is_available);
             assert_eq!(reread.is_some(), is_kept, "{most_bytes}");
@@ -219,7 +220,7 @@ mod tests {
             packed.write_all(&words.collect::<Vec<u8>>()).unwrap();
             packed.finish().unwrap();
             let source = Source::open(&path).unwrap();
-            let unpacked = source.reread().expect("a file").random_access().unwrap();
+            let unpacked = source.rereadable_file().expect("a file").random_access().unwrap();
             assert_eq!(unpacked.len(), length);
             assert_eq!(matches!(unpacked.source, RereadSource::File(_)), name == "long");
             let mut word = [0; 8];

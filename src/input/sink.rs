@@ -60,7 +60,7 @@ pub(super) struct SectionPart<'a> {
 /// Objects and bytes by the builder's type slots.
 #[derive(Debug, Default)]
 pub(super) struct SlotTotals {
-    pub(super) by_slot: Vec<TypeTotal>,
+    pub(super) by_slot: Vec<ObjectsAndBytes>,
     pub(super) sums: ByteSums,
     repeats: RepeatDetector,
 }
@@ -72,7 +72,7 @@ pub(super) struct ByteSums {
     section_bytes: u128,
     /// Sections that do not fit; and where the first object is with which the sum did not.
     overflowed_sections: u64,
-    first_position: Option<u64>,
+    first_overflow_position: Option<u64>,
 }
 
 impl ByteSums {
@@ -83,8 +83,8 @@ impl ByteSums {
     /// Adds bytes; `position` is asked for with what was counted before, once they do not fit.
     pub(super) fn add(&mut self, bytes: u128, position: impl FnOnce(u128) -> u64) {
         const MAX: u128 = u64::MAX as u128;
-        if self.all_bytes + bytes > MAX && self.first_position.is_none() {
-            self.first_position = Some(position(self.all_bytes));
+        if self.all_bytes + bytes > MAX && self.first_overflow_position.is_none() {
+            self.first_overflow_position = Some(position(self.all_bytes));
         }
         self.overflowed_sections += u64::from(self.section_bytes <= MAX && self.section_bytes + bytes > MAX);
         self.section_bytes += bytes;
@@ -92,8 +92,8 @@ impl ByteSums {
     }
 
     /// Reports sums that end before the last object.
-    pub(super) fn report(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
-        if let Some(position) = self.first_position {
+    pub(super) fn report_overflow(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
+        if let Some(position) = self.first_overflow_position {
             diagnostics.add(&SIZE_OVERFLOW, self.overflowed_sections.max(1), place(position), String::new);
         }
     }
@@ -107,7 +107,7 @@ impl SlotTotals {
     }
 
     /// Takes the ids of objects, of which the least and the greatest are given; without order any may be a repeat.
-    pub(super) fn note_run(&mut self, ids: (u64, u64), objects: u64, ascending: bool, position: u64) {
+    pub(super) fn add_run(&mut self, ids: (u64, u64), objects: u64, ascending: bool, position: u64) {
         if ascending {
             self.repeats.add_run(ids, objects, position);
         } else {
@@ -118,10 +118,10 @@ impl SlotTotals {
 
     /// Reports what counting alone can tell of the objects.
     pub(super) fn report(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
-        self.sums.report(diagnostics, place);
+        self.sums.report_overflow(diagnostics, place);
         diagnostics.add(
             &POSSIBLE_REPEAT,
-            self.repeats.repeat_count,
+            self.repeats.possible_repeat_count,
             place(self.repeats.first_repeat_position),
             String::new,
         );
@@ -134,8 +134,8 @@ impl SlotTotals {
 }
 
 /// (name, objects, bytes) of every type that has objects, those of one name together, by name.
-pub(super) fn totals_by_name(totals: impl Iterator<Item = (TypeTotal, String)>) -> Vec<(String, u64, u64)> {
-    let mut types = std::collections::BTreeMap::<String, TypeTotal>::new();
+pub(super) fn totals_by_name(totals: impl Iterator<Item = (ObjectsAndBytes, String)>) -> Vec<(String, u64, u64)> {
+    let mut types = std::collections::BTreeMap::<String, ObjectsAndBytes>::new();
     for (total, name) in totals.filter(|(total, _)| total.objects > 0) {
         let sum = types.entry(name).or_default();
         sum.objects += total.objects;
@@ -147,7 +147,7 @@ pub(super) fn totals_by_name(totals: impl Iterator<Item = (TypeTotal, String)>) 
 
 /// Objects and bytes of one type.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TypeTotal {
+pub(super) struct ObjectsAndBytes {
     pub(super) objects: u64,
     pub(super) bytes: u128,
 }
@@ -205,9 +205,9 @@ impl RecordSink for ObjectColumns {
 /// Objects and bytes by the block's own type numbers.
 #[derive(Debug, Default)]
 pub(super) struct TypeCounts {
-    totals: Vec<TypeTotal>,
+    totals: Vec<ObjectsAndBytes>,
     /// Id and line of each object of the block.
-    objects: Vec<(u64, u64)>,
+    ids_and_lines: Vec<(u64, u64)>,
     /// Objects of 4 GiB or more: (number, bytes).
     large_objects: Vec<(usize, u64)>,
     references: usize,
@@ -220,15 +220,15 @@ impl ObjectSink for TypeCounts {
     fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, line: u64) {
         let index = type_index as usize;
         if index >= self.totals.len() {
-            self.totals.resize(index + 1, TypeTotal::default());
+            self.totals.resize(index + 1, ObjectsAndBytes::default());
         }
         let total = &mut self.totals[index];
         total.objects += 1;
         total.bytes += u128::from(shallow_bytes);
         if shallow_bytes > u64::from(u32::MAX) {
-            self.large_objects.push((self.objects.len(), shallow_bytes));
+            self.large_objects.push((self.ids_and_lines.len(), shallow_bytes));
         }
-        self.objects.push((id, line));
+        self.ids_and_lines.push((id, line));
     }
 
     #[inline]
@@ -237,19 +237,19 @@ impl ObjectSink for TypeCounts {
     }
 
     fn object_count(&self) -> usize {
-        self.objects.len()
+        self.ids_and_lines.len()
     }
 
     fn clear(&mut self) {
         self.totals.clear();
-        self.objects.clear();
+        self.ids_and_lines.clear();
         self.large_objects.clear();
         self.references = 0;
     }
 
     fn memory_bytes(&self) -> usize {
-        self.totals.capacity() * size_of::<TypeTotal>()
-            + self.objects.capacity() * size_of::<(u64, u64)>()
+        self.totals.capacity() * size_of::<ObjectsAndBytes>()
+            + self.ids_and_lines.capacity() * size_of::<(u64, u64)>()
             + self.large_objects.capacity() * size_of::<(usize, u64)>()
     }
 }
@@ -270,7 +270,7 @@ impl RecordSink for TypeCounts {
             let Some(own) = self.totals.get(index) else { break };
             let slot = part.slots[index] as usize;
             if slot >= totals.by_slot.len() {
-                totals.by_slot.resize(slot + 1, TypeTotal::default());
+                totals.by_slot.resize(slot + 1, ObjectsAndBytes::default());
             }
             let total = &mut totals.by_slot[slot];
             total.objects += own.objects;
@@ -278,7 +278,7 @@ impl RecordSink for TypeCounts {
             bytes += own.bytes;
         }
         totals.sums.add(bytes, |before| part.lines_before + self.line_of_overflow(&part.objects, before));
-        for &(id, line) in &self.objects[part.objects] {
+        for &(id, line) in &self.ids_and_lines[part.objects] {
             totals.repeats.add(id, part.lines_before + line);
         }
         Ok(0)
@@ -295,6 +295,6 @@ impl TypeCounts {
             sum > u128::from(u64::MAX)
         });
         let object = over.map_or(objects.end.saturating_sub(1), |&(object, _)| object);
-        self.objects.get(object).map_or(0, |&(_, line)| line)
+        self.ids_and_lines.get(object).map_or(0, |&(_, line)| line)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
-use super::gzip_members::{KeptBytes, WorkerCount};
+use super::gzip_members::{KeptByteCount, WorkerCount};
 use super::observer::{NoObserver, ObjectTally, Observer};
 use super::spool::{SharedFile, SpoolingReader};
 use super::unpack::{BrokenNote, Packing};
@@ -27,7 +27,7 @@ pub struct Source {
     reader: Box<dyn Read + Send>,
     start: Vec<u8>,
     /// All of it is in `start`.
-    pub(super) is_start_whole: bool,
+    pub(super) is_all_in_start: bool,
     pub(super) encoding: Encoding,
     /// Its packings, the outermost first.
     pub(crate) compression: Vec<&'static str>,
@@ -36,7 +36,7 @@ pub struct Source {
     pub(crate) file_bytes: Option<u64>,
     observer: Arc<dyn Observer>,
     /// Memory of the packing's windows.
-    kept_bytes: KeptBytes,
+    kept_bytes: KeptByteCount,
     worker_count: WorkerCount,
     pub(super) budget: MemoryBudget,
     kept_bytes_share: MemoryShare,
@@ -72,7 +72,7 @@ impl Source {
             return Err(ReadError::new(ReadErrorKind::IsDirectory));
         }
         let total_bytes = metadata.is_file().then_some(metadata.len());
-        let mut source = Self::build(file, ObservedBytes { observer, total_bytes })?;
+        let mut source = Self::build(file, ByteObserver { observer, total_bytes })?;
         source.path = total_bytes.map(|_| path.to_path_buf());
         Ok(source)
     }
@@ -87,7 +87,7 @@ impl Source {
         reader: impl Read + Send + 'static,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, ReadError> {
-        Self::build(reader, ObservedBytes { observer, total_bytes: None })
+        Self::build(reader, ByteObserver { observer, total_bytes: None })
     }
 
     /// The same, and keeps what it gives, `most_bytes` at most, in a temporary file without a name: a dump with values is
@@ -106,7 +106,7 @@ impl Source {
     }
 
     /// The same of a file that is open twice: it is read again from `again`, from its start.
-    pub fn from_file(
+    pub fn from_reader_and_file(
         reader: impl Read + Send + 'static,
         observer: Arc<dyn Observer>,
         again: File,
@@ -123,10 +123,10 @@ impl Source {
         }
     }
 
-    fn build(reader: impl Read + Send + 'static, observed: ObservedBytes) -> Result<Self, ReadError> {
+    fn build(reader: impl Read + Send + 'static, observed: ByteObserver) -> Result<Self, ReadError> {
         let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
-        let (kept_bytes, worker_count) = (KeptBytes::default(), WorkerCount::default());
+        let (kept_bytes, worker_count) = (KeptByteCount::default(), WorkerCount::default());
         let mut compression = Vec::new();
         let mut reader: Box<dyn Read + Send> = Box::new(CountingReader { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
@@ -157,7 +157,7 @@ impl Source {
         }
         let (budget, kept_bytes_share) = (MemoryBudget::default(), MemoryShare::default());
         let source = Source {
-            is_start_whole: is_whole,
+            is_all_in_start: is_whole,
             reader,
             start,
             encoding,
@@ -173,7 +173,7 @@ impl Source {
             reread_file: None,
         };
         if source.start.is_empty() {
-            return Err(ReadError::new(match source.ended_early() {
+            return Err(ReadError::new(match source.early_end_reason() {
                 Some(text) => ReadErrorKind::BrokenCompression(text),
                 None => ReadErrorKind::Empty,
             }));
@@ -192,7 +192,7 @@ impl Source {
     }
 
     /// After the last byte: why packed data ended before its end, if it did.
-    pub fn ended_early(&self) -> Option<String> {
+    pub fn early_end_reason(&self) -> Option<String> {
         self.ending().broken_reason()
     }
 
@@ -219,6 +219,7 @@ impl Source {
         self.kept_bytes_share = budget.for_buffer();
     }
 
+    /// Lets unpacking take so many threads.
     pub(super) fn use_threads(&mut self, threads: usize) {
         self.worker_count.store(threads, Ordering::Relaxed);
     }
@@ -227,7 +228,7 @@ impl Source {
     ///
     /// # Errors
     /// If the operating system cannot read, when what is packed cannot be unpacked in the memory there is, or when the
-    /// observer says to stop. Packing that breaks off is the end of the input, see `ended_early`.
+    /// observer says to stop. Packing that breaks off is the end of the input, see `early_end_reason`.
     pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.observer.is_cancelled() {
             return Err(io::Error::other(Cancelled));
@@ -244,7 +245,7 @@ impl Source {
                 Err(error) => return Err(error),
             }
         }
-        self.kept_bytes_share.hold(self.kept_bytes.load(Ordering::Relaxed)).map_err(io::Error::other)?;
+        self.kept_bytes_share.set_held_bytes(self.kept_bytes.load(Ordering::Relaxed)).map_err(io::Error::other)?;
         Ok(filled)
     }
 }
@@ -256,7 +257,7 @@ fn read_start(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
 }
 
 /// An observer of the bytes taken from a file, and the file's length.
-struct ObservedBytes {
+struct ByteObserver {
     observer: Arc<dyn Observer>,
     total_bytes: Option<u64>,
 }
@@ -264,13 +265,13 @@ struct ObservedBytes {
 /// Counts what is taken from the file.
 struct CountingReader<R> {
     inner: R,
-    observed: ObservedBytes,
+    observed: ByteObserver,
     done_bytes: u64,
 }
 
 impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let ObservedBytes { observer, total_bytes } = &self.observed;
+        let ByteObserver { observer, total_bytes } = &self.observed;
         let count = self.inner.read(buf)?;
         self.done_bytes += count as u64;
         observer.bytes_read(self.done_bytes, *total_bytes);

@@ -14,7 +14,7 @@ impl SharedFile {
         SharedFile(Arc::new(Mutex::new(Some(file))))
     }
 
-    pub(super) fn with<T>(&self, work: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
+    pub(super) fn with_file<T>(&self, work: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         file.as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
@@ -33,21 +33,21 @@ impl SharedFile {
 pub(super) struct SpoolingReader<R> {
     inner: R,
     spool: SharedFile,
-    left_bytes: u64,
+    bytes_left_to_spool: u64,
 }
 
 impl<R> SpoolingReader<R> {
     pub(super) fn new(inner: R, kept: SharedFile, most_bytes: u64) -> Self {
-        SpoolingReader { inner, spool: kept, left_bytes: most_bytes }
+        SpoolingReader { inner, spool: kept, bytes_left_to_spool: most_bytes }
     }
 }
 
 impl<R: Read> Read for SpoolingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buf)?;
-        let left_bytes = self.left_bytes.checked_sub(count as u64);
-        self.left_bytes = left_bytes.unwrap_or(0);
-        if left_bytes.is_none() || self.spool.with(|file| file.write_all(&buf[..count])).is_err() {
+        let left_bytes = self.bytes_left_to_spool.checked_sub(count as u64);
+        self.bytes_left_to_spool = left_bytes.unwrap_or(0);
+        if left_bytes.is_none() || self.spool.with_file(|file| file.write_all(&buf[..count])).is_err() {
             self.spool.close();
         }
         Ok(count)
@@ -69,7 +69,7 @@ impl SharedFileReader {
 impl Read for SharedFileReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let offset = self.offset;
-        let count = self.file.with(|file| {
+        let count = self.file.with_file(|file| {
             file.seek(SeekFrom::Start(offset))?;
             file.read(buf)
         })?;

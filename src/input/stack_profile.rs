@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::text::{decimal_field, hex_field, split_line, trim};
 use super::{Position, ProblemCode, ProfileOptions, ReadError, ReadErrorKind, Reading, Source};
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, FrameNames, FrameTree, MemoryDump, NameId, NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, FrameNaming, FrameTree, MemoryDump, NameId, NameTable,
     merged_entries,
 };
 use crate::graph::{MemoryShare, make_room};
@@ -24,7 +24,7 @@ pub(super) fn read_whole(source: &mut Source, share: &mut MemoryShare) -> Result
         content.resize(start + READ_STEP_BYTES, 0);
         let got = source.fill(&mut content[start..])?;
         content.truncate(start + got);
-        share.hold(content.len() as u64)?;
+        share.set_held_bytes(content.len() as u64)?;
         if got < READ_STEP_BYTES {
             return Ok(content);
         }
@@ -36,11 +36,11 @@ pub(super) fn no_measure_error(wanted: &str, known: &str) -> ReadError {
     ReadError::new(ReadErrorKind::NoHeap(format!("the profile has no measure \"{wanted}\"; there are: {known}")))
 }
 
-/// The label whose values are types, where one is asked for.
+/// The one label that samples of a text have: the mean bytes of what was allocated.
 pub(super) const SIZE_LABEL: &str = "bytes";
 
 /// Error: if types are to be the values of a label that is not in `known`.
-pub(super) fn check_label(profile: &ProfileOptions, known: &[&str]) -> Result<(), ReadError> {
+pub(super) fn check_type_label(profile: &ProfileOptions, known: &[&str]) -> Result<(), ReadError> {
     match profile.type_label.as_deref() {
         Some(label) if !known.contains(&label) => {
             let known = if known.is_empty() {
@@ -60,7 +60,7 @@ pub(super) struct StackHeap {
     entries: Vec<AllocationEntry>,
     entries_taken_away: Vec<AllocationEntry>,
     pub(super) names: NameTable,
-    frame_names: FrameNames,
+    frame_names: FrameNaming,
     /// Frames of one name that follow one another are one: files and modules.
     merges_repeats: bool,
     share: MemoryShare,
@@ -79,7 +79,7 @@ impl StackHeap {
             no_stack: names.intern("(no stack)"),
             names,
             frame_names,
-            merges_repeats: matches!(frame_names, FrameNames::File | FrameNames::Module),
+            merges_repeats: matches!(frame_names, FrameNaming::File | FrameNaming::Module),
             share: reading.budget.for_content(),
             row_count_to_check: ROWS_PER_MEMORY_CHECK,
         }
@@ -92,7 +92,7 @@ impl StackHeap {
         if rows >= self.row_count_to_check {
             self.row_count_to_check = rows + ROWS_PER_MEMORY_CHECK;
             let entry_bytes = 2 * entries * size_of::<AllocationEntry>();
-            self.share.hold((self.tree.memory_bytes() + entry_bytes + self.names.memory_bytes()) as u64)?;
+            self.share.set_held_bytes((self.tree.memory_bytes() + entry_bytes + self.names.memory_bytes()) as u64)?;
         }
         Ok(())
     }
@@ -100,7 +100,12 @@ impl StackHeap {
     /// The node of a frame below another. Files and modules that follow one another are one frame. Error: if there is no
     /// memory for it.
     #[inline]
-    pub(super) fn frame_below(&mut self, node: u32, caller: Option<NameId>, name: NameId) -> Result<u32, ReadError> {
+    pub(super) fn find_or_add_frame_below(
+        &mut self,
+        node: u32,
+        caller: Option<NameId>,
+        name: NameId,
+    ) -> Result<u32, ReadError> {
         if self.merges_repeats && caller == Some(name) {
             return Ok(node);
         }
@@ -113,7 +118,7 @@ impl StackHeap {
     }
 
     /// Adds what was allocated at a stack, its callers first; of no other type the last function is the type. Error: as in
-    /// `frame_below`.
+    /// `find_or_add_frame_below`.
     pub(super) fn add_stack(
         &mut self,
         stack: impl Iterator<Item = NameId>,
@@ -122,13 +127,13 @@ impl StackHeap {
     ) -> Result<(), ReadError> {
         let (mut node, mut last) = (0, None);
         for name in stack {
-            node = self.frame_below(node, last, name)?;
+            node = self.find_or_add_frame_below(node, last, name)?;
             last = Some(name);
         }
         self.add_at(node, type_name.or(last), amount)
     }
 
-    /// Adds what was allocated at a node. Error: as in `frame_below`.
+    /// Adds what was allocated at a node. Error: as in `find_or_add_frame_below`.
     pub(super) fn add_at(
         &mut self,
         node: u32,
@@ -139,7 +144,7 @@ impl StackHeap {
         self.check_memory()
     }
 
-    /// Takes an amount away from what was allocated at a node. Error: as in `frame_below`.
+    /// Takes an amount away from what was allocated at a node. Error: as in `find_or_add_frame_below`.
     pub(super) fn take_away_at(
         &mut self,
         node: u32,
@@ -170,7 +175,7 @@ impl StackHeap {
         // Ids tell moments of one time apart.
         let id = |number: usize| if heaps.len() > 1 { number.to_string() } else { String::new() };
         let dumps = (1..=heaps.len()).map(|number| MemoryDump { id: id(number), ..MemoryDump::default() }).collect();
-        AllocationDump { names, frame_names, dumps, heaps }
+        AllocationDump { names, frame_naming: frame_names, dumps, heaps }
     }
 }
 
@@ -235,7 +240,7 @@ impl StackAmount {
 }
 
 /// Codes of the problems of a text.
-pub(super) struct TextCodes {
+pub(super) struct TextProfileCodes {
     pub(super) bad_address: &'static ProblemCode,
     pub(super) bad_mapping: &'static ProblemCode,
     pub(super) total_mismatch: &'static ProblemCode,
@@ -244,10 +249,10 @@ pub(super) struct TextCodes {
 /// A text of stacks, which is put together sample by sample.
 pub(super) struct TextProfile<'a> {
     pub(super) heap: StackHeap,
-    codes: &'static TextCodes,
+    codes: &'static TextProfileCodes,
     mapped_files: MappedFiles<'a>,
     name_of_address: FxHashMap<u64, NameId>,
-    rate: u64,
+    bytes_per_sample: u64,
     reads_alloc: bool,
     has_alloc: bool,
     types_are_sizes: bool,
@@ -262,11 +267,11 @@ impl<'a> TextProfile<'a> {
         mapped: &'a [u8],
         first_line: u64,
         rate: u64,
-        codes: &'static TextCodes,
+        codes: &'static TextProfileCodes,
         reading: &mut Reading,
     ) -> Result<Self, ReadError> {
         let profile = &reading.options.profile;
-        check_label(profile, &[SIZE_LABEL])?;
+        check_type_label(profile, &[SIZE_LABEL])?;
         let reads_alloc = match profile.measure.as_deref() {
             None | Some("inuse" | "inuse_space") => false,
             Some("alloc" | "alloc_space") => true,
@@ -282,7 +287,7 @@ impl<'a> TextProfile<'a> {
             codes,
             mapped_files,
             name_of_address,
-            rate,
+            bytes_per_sample: rate,
             reads_alloc,
             has_alloc: false,
             types_are_sizes,
@@ -293,7 +298,7 @@ impl<'a> TextProfile<'a> {
 
     /// The addresses of a stack, innermost first; those that are none are left out, and the allocator's own unless all frames
     /// are asked for.
-    pub(super) fn addresses(&self, text: &[u8], line: u64, reading: &mut Reading) -> Vec<u64> {
+    pub(super) fn parse_addresses(&self, text: &[u8], line: u64, reading: &mut Reading) -> Vec<u64> {
         let all_frames = reading.options.profile.all_frames;
         let fields = text.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
         let address = |field: &[u8]| {
@@ -314,7 +319,7 @@ impl<'a> TextProfile<'a> {
     /// The name of an address.
     pub(super) fn name_of(&mut self, address: u64) -> NameId {
         let (files, names, frame_names) = (&self.mapped_files, &mut self.heap.names, self.heap.frame_names);
-        *self.name_of_address.entry(address).or_insert_with(|| names.intern(&files.name(address, frame_names)))
+        *self.name_of_address.entry(address).or_insert_with(|| names.intern(&files.frame_name(address, frame_names)))
     }
 
     /// Adds a sample; its callers come first. Error: if there is no memory for it.
@@ -325,7 +330,7 @@ impl<'a> TextProfile<'a> {
         let amount = if self.reads_alloc { amounts.alloc } else { amounts.inuse };
         let size = amount.allocations.filter(|&count| count > 0).map_or(0, |count| amount.bytes / count);
         let type_name = self.types_are_sizes.then(|| self.heap.names.intern(&format!("{size} {SIZE_LABEL}")));
-        self.heap.add_stack(stack.iter().copied(), type_name, amount.scaled(self.rate))
+        self.heap.add_stack(stack.iter().copied(), type_name, amount.scaled(self.bytes_per_sample))
     }
 
     /// The dump. `total`: what the text says of all samples together, where it means their sum. Error: if there is no such
@@ -344,11 +349,11 @@ impl<'a> TextProfile<'a> {
         }
         let measure = if self.reads_alloc { "alloc" } else { "inuse" };
         let mut description = format!("{measure} of inuse{}", if self.has_alloc { ", alloc" } else { "" });
-        if self.rate > 1 {
-            description += &format!("; estimated, one of {} bytes was sampled", self.rate);
+        if self.bytes_per_sample > 1 {
+            description += &format!("; estimated, one of {} bytes was sampled", self.bytes_per_sample);
         }
         reading.info.version = Some(description);
-        let process = self.mapped_files.program();
+        let process = self.mapped_files.program_name();
         Ok(self.heap.finish(process, measure, self.sample_count, reading))
     }
 }
@@ -398,7 +403,7 @@ impl<'a> MappedFiles<'a> {
         MappedFiles { files, program }
     }
 
-    fn program(&self) -> String {
+    fn program_name(&self) -> String {
         String::from_utf8_lossy(last_segment(self.program)).into_owned()
     }
 
@@ -416,16 +421,16 @@ impl<'a> MappedFiles<'a> {
     }
 
     /// The name of an address: the place in its file, which is the same in every run.
-    fn name(&self, address: u64, frame_names: FrameNames) -> String {
+    fn frame_name(&self, address: u64, frame_names: FrameNaming) -> String {
         match (frame_names, self.find(address)) {
-            (FrameNames::Function | FrameNames::Line, None) => format!("{address:#x}"),
-            (FrameNames::Function | FrameNames::Line, Some(file)) => {
+            (FrameNaming::Function | FrameNaming::FunctionAndLine, None) => format!("{address:#x}"),
+            (FrameNaming::Function | FrameNaming::FunctionAndLine, Some(file)) => {
                 let place = (address - file.start).wrapping_add(file.offset);
                 format!("{}+{place:#x}", String::from_utf8_lossy(last_segment(file.path)))
             }
-            (FrameNames::File, _) => UNKNOWN_FILE.to_string(),
-            (FrameNames::Module, None) => UNKNOWN_MODULE.to_string(),
-            (FrameNames::Module, Some(file)) => String::from_utf8_lossy(file.path).into_owned(),
+            (FrameNaming::File, _) => UNKNOWN_FILE.to_string(),
+            (FrameNaming::Module, None) => UNKNOWN_MODULE.to_string(),
+            (FrameNaming::Module, Some(file)) => String::from_utf8_lossy(file.path).into_owned(),
         }
     }
 }
@@ -482,9 +487,9 @@ mod tests {
             (0x7f00_0000_1000, 0x7f00_0000_3000, 0x2000, &b"/opt/a b/lib.so"[..])
         );
         let files = MappedFiles { program: file.path, files: vec![file] };
-        let name = |address| files.name(address, FrameNames::Function);
+        let name = |address| files.frame_name(address, FrameNaming::Function);
         assert_eq!([0x7f00_0000_1010, 0x7f00_0000_3000, 7].map(name), ["lib.so+0x2010", "0x7f0000003000", "0x7"]);
-        assert_eq!(files.name(0x7f00_0000_1010, FrameNames::Module), "/opt/a b/lib.so");
+        assert_eq!(files.frame_name(0x7f00_0000_1010, FrameNaming::Module), "/opt/a b/lib.so");
         assert!(MappedFile::parse(b"7f00 r-xp").is_none() && MappedFile::parse(b"").is_none());
     }
 }

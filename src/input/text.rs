@@ -119,7 +119,7 @@ pub(super) fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// The same for any line end; what CR LF ends has an empty line behind it.
-pub(super) fn split_any_line(text: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split_line_at_any_end(text: &[u8]) -> (&[u8], &[u8]) {
     memchr::memchr2(b'\n', b'\r', text).map_or((text, &[]), |at| (&text[..at], &text[at + 1..]))
 }
 
@@ -134,7 +134,7 @@ pub(super) struct NumberedTypes {
     numbers_by_small_id: Vec<u32>,
     numbers_by_large_id: FxHashMap<u64, u32>,
     /// (raw type id, line of its first mention in the block).
-    pub(super) mentioned: Vec<(u64, u64)>,
+    pub(super) mentioned_types: Vec<(u64, u64)>,
     /// The place at which the numbers of the current part of the block begin.
     part_start: usize,
 }
@@ -147,16 +147,17 @@ impl Default for NumberedTypes {
         NumberedTypes {
             numbers_by_small_id: vec![UNSEEN_TYPE; SMALL_ID_LIMIT],
             numbers_by_large_id: FxHashMap::default(),
-            mentioned: Vec::new(),
+            mentioned_types: Vec::new(),
             part_start: 0,
         }
     }
 }
 
 impl NumberedTypes {
+    /// The number of a type by its id on a line: a new one where it was not mentioned before.
     #[inline]
-    pub(super) fn number(&mut self, raw_id: u64, line: u64) -> u32 {
-        let next = self.mentioned.len() as u32;
+    pub(super) fn number_of(&mut self, raw_id: u64, line: u64) -> u32 {
+        let next = self.mentioned_types.len() as u32;
         let known = if raw_id < SMALL_ID_LIMIT as u64 {
             &mut self.numbers_by_small_id[raw_id as usize]
         } else {
@@ -164,20 +165,20 @@ impl NumberedTypes {
         };
         if *known == UNSEEN_TYPE {
             *known = next;
-            self.mentioned.push((raw_id, line));
+            self.mentioned_types.push((raw_id, line));
         }
         *known
     }
 
     /// Forgets which ids were seen, for a section with ids of its own; numbers go on.
     pub(super) fn begin_part(&mut self) {
-        for &(raw_id, _) in &self.mentioned[self.part_start..] {
+        for &(raw_id, _) in &self.mentioned_types[self.part_start..] {
             if raw_id < SMALL_ID_LIMIT as u64 {
                 self.numbers_by_small_id[raw_id as usize] = UNSEEN_TYPE;
             }
         }
         self.numbers_by_large_id.clear();
-        self.part_start = self.mentioned.len();
+        self.part_start = self.mentioned_types.len();
     }
 
     /// Bytes of memory it has, used or not.
@@ -185,13 +186,13 @@ impl NumberedTypes {
         // An entry of the map, with its share of free places.
         4 * self.numbers_by_small_id.capacity()
             + 24 * self.numbers_by_large_id.capacity()
-            + 16 * self.mentioned.capacity()
+            + 16 * self.mentioned_types.capacity()
     }
 
     /// Forgets everything, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.begin_part();
-        self.mentioned.clear();
+        self.mentioned_types.clear();
         self.part_start = 0;
     }
 }

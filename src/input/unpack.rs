@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ruzstd::decoding::BlockDecodingStrategy;
 
-use super::gzip_members::{GzipMembers, KeptBytes, WorkerCount};
+use super::gzip_members::{GzipMembersReader, KeptByteCount, WorkerCount};
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
@@ -45,14 +45,14 @@ impl Packing {
         self,
         packed: impl Read + Send + 'static,
         broken: &BrokenNote,
-        kept_bytes: &KeptBytes,
+        kept_bytes: &KeptByteCount,
         worker_count: &WorkerCount,
     ) -> Box<dyn Read + Send> {
         match self {
-            Packing::Gzip => tolerant(GzipMembers::new(packed, worker_count, kept_bytes), broken),
+            Packing::Gzip => tolerant_reader(GzipMembersReader::new(packed, worker_count, kept_bytes), broken),
             Packing::Zstd => {
                 let packed = BufReader::with_capacity(PACKED_BYTES, packed);
-                tolerant(ZstdFrames::new(packed, Arc::clone(kept_bytes)), broken)
+                tolerant_reader(ZstdFramesReader::new(packed, Arc::clone(kept_bytes)), broken)
             }
         }
     }
@@ -65,7 +65,7 @@ struct TolerantReader<R> {
     has_ended: bool,
 }
 
-fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
+fn tolerant_reader(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
     Box::new(TolerantReader { inner, broken_note: Arc::clone(broken), has_ended: false })
 }
 
@@ -90,9 +90,9 @@ impl<R: Read> Read for TolerantReader<R> {
 }
 
 /// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder. Checksums are compared.
-struct ZstdFrames<R: Read> {
+struct ZstdFramesReader<R: Read> {
     state: ZstdState<R>,
-    kept_bytes: KeptBytes,
+    kept_bytes: KeptByteCount,
     /// Of the frame at hand: what it may refer back to, and what came out of it.
     window_bytes: u64,
     unpacked_bytes: u64,
@@ -100,22 +100,22 @@ struct ZstdFrames<R: Read> {
 
 enum ZstdState<R: Read> {
     BetweenFrames(R),
-    Frame(Box<ruzstd::decoding::StreamingDecoder<RewoundReader<R>, ruzstd::decoding::FrameDecoder>>),
+    InFrame(Box<ruzstd::decoding::StreamingDecoder<RewoundReader<R>, ruzstd::decoding::FrameDecoder>>),
     /// The window of a frame that breaks off: what was decoded and not given out.
-    TruncatedFrame(Box<ruzstd::decoding::FrameDecoder>),
+    InTruncatedFrame(Box<ruzstd::decoding::FrameDecoder>),
     Ended,
 }
 
 /// The end of a frame: an empty last block, and the place of a checksum.
 const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
-impl<R: Read> ZstdFrames<R> {
-    fn new(inner: R, kept_bytes: KeptBytes) -> Self {
-        ZstdFrames { state: ZstdState::BetweenFrames(inner), kept_bytes, window_bytes: 0, unpacked_bytes: 0 }
+impl<R: Read> ZstdFramesReader<R> {
+    fn new(inner: R, kept_bytes: KeptByteCount) -> Self {
+        ZstdFramesReader { state: ZstdState::BetweenFrames(inner), kept_bytes, window_bytes: 0, unpacked_bytes: 0 }
     }
 
     /// Keeps count of the window, which grows with what comes out, by doubling.
-    fn note_unpacked(&mut self, bytes: u64) {
+    fn count_unpacked(&mut self, bytes: u64) {
         let before = self.unpacked_bytes.min(self.window_bytes);
         self.unpacked_bytes = self.unpacked_bytes.saturating_add(bytes);
         let now = self.unpacked_bytes.min(self.window_bytes);
@@ -124,7 +124,7 @@ impl<R: Read> ZstdFrames<R> {
 }
 
 /// The longest distance that a frame refers back, by its first bytes; `None` where that is all of it.
-fn window_of_frame(start: &[u8]) -> Option<u64> {
+fn window_bytes_of_frame(start: &[u8]) -> Option<u64> {
     match *start {
         // A single segment: the window is the content.
         [_, _, _, _, descriptor, ..] if descriptor & 0x20 != 0 => None,
@@ -137,11 +137,11 @@ fn window_of_frame(start: &[u8]) -> Option<u64> {
 }
 
 /// An error in words of our own: the decoder's tell users nothing.
-fn broken_frame() -> io::Error {
+fn broken_frame_error() -> io::Error {
     io::Error::other("a zstd frame is cut or damaged")
 }
 
-impl<R: Read> Read for ZstdFrames<R> {
+impl<R: Read> Read for ZstdFramesReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             match std::mem::replace(&mut self.state, ZstdState::Ended) {
@@ -161,18 +161,18 @@ impl<R: Read> Read for ZstdFrames<R> {
                             self.state = ZstdState::BetweenFrames(inner);
                         }
                         _ => {
-                            let window = window_of_frame(start);
+                            let window = window_bytes_of_frame(start);
                             let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
                                 .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
                             self.kept_bytes
                                 .fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
                             let window_bytes = window.unwrap_or_else(|| decoder.decoder.content_size());
                             (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
-                            self.state = ZstdState::Frame(Box::new(decoder));
+                            self.state = ZstdState::InFrame(Box::new(decoder));
                         }
                     }
                 }
-                ZstdState::Frame(mut decoder) => {
+                ZstdState::InFrame(mut decoder) => {
                     let count = match decoder.read(buf) {
                         Ok(count) => count,
                         Err(error) if error.raw_os_error().is_some() => return Err(error),
@@ -180,14 +180,14 @@ impl<R: Read> Read for ZstdFrames<R> {
                         Err(_) => {
                             let mut decoder = decoder.into_frame_decoder();
                             let ended = decoder.decode_blocks(&FRAME_END[..], BlockDecodingStrategy::All);
-                            ended.map_err(|_| broken_frame())?;
-                            self.state = ZstdState::TruncatedFrame(Box::new(decoder));
+                            ended.map_err(|_| broken_frame_error())?;
+                            self.state = ZstdState::InTruncatedFrame(Box::new(decoder));
                             continue;
                         }
                     };
                     if count > 0 || buf.is_empty() {
-                        self.note_unpacked(count as u64);
-                        self.state = ZstdState::Frame(decoder);
+                        self.count_unpacked(count as u64);
+                        self.state = ZstdState::InFrame(decoder);
                         return Ok(count);
                     }
                     let said = decoder.decoder.get_checksum_from_data();
@@ -196,12 +196,12 @@ impl<R: Read> Read for ZstdFrames<R> {
                     }
                     self.state = ZstdState::BetweenFrames(decoder.into_inner().into_inner().1);
                 }
-                ZstdState::TruncatedFrame(mut decoder) => {
+                ZstdState::InTruncatedFrame(mut decoder) => {
                     let count = decoder.read(buf)?;
                     if count == 0 && !buf.is_empty() {
-                        return Err(broken_frame());
+                        return Err(broken_frame_error());
                     }
-                    self.state = ZstdState::TruncatedFrame(decoder);
+                    self.state = ZstdState::InTruncatedFrame(decoder);
                     return Ok(count);
                 }
             }
@@ -212,6 +212,7 @@ impl<R: Read> Read for ZstdFrames<R> {
 /// A reader whose first eight bytes were looked at.
 type RewoundReader<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
+/// Looks at the first eight bytes, and puts them back in front.
 fn rewound<R: Read>(mut inner: R) -> io::Result<RewoundReader<R>> {
     let mut first = Vec::new();
     inner.by_ref().take(8).read_to_end(&mut first)?;

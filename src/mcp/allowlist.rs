@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer_page::CommandAnswer;
-use crate::dump::{dump_named, path_of_index};
+use crate::dump::{dump_of_index_or_path, path_of_index};
 use crate::escape::escape_controls;
 use crate::files;
 use crate::index::is_index;
@@ -39,7 +39,7 @@ type FileKey = (PathBuf, u64, Option<SystemTime>);
 
 /// A dump that may be read.
 #[derive(Debug, Serialize)]
-struct DumpFile {
+struct ListedDump {
     file: String,
     format: &'static str,
     bytes: u64,
@@ -47,8 +47,10 @@ struct DumpFile {
 
 /// The dumps that may be read.
 pub(super) struct ListedDumps {
-    files: Vec<DumpFile>,
+    dumps: Vec<ListedDump>,
+    /// Dumps that no call can name.
     non_unicode_count: u64,
+    /// Not all files of the folders were looked at.
     has_more_files: bool,
 }
 
@@ -70,7 +72,7 @@ impl Allowlist {
     ///
     /// # Errors
     /// When it may not be read, in a sentence.
-    pub(super) fn find(&self, name: Option<&str>) -> Result<PathBuf, String> {
+    pub(super) fn find_dump(&self, name: Option<&str>) -> Result<PathBuf, String> {
         let refused = |name: &str| format!("\"{name}\" {REFUSAL_TEXT}");
         let Some(name) = name else {
             return match (&self.files[..], &self.folders[..]) {
@@ -90,16 +92,16 @@ impl Allowlist {
         let is_named = self.files.iter().any(|(_, file)| *file == real);
         let is_inside = is_named || self.folders.iter().any(|(_, folder)| real.starts_with(folder));
         // Its index, or the dump of an index, is read too: it must not be a link to elsewhere.
-        let beside = [path_of_index(&real), dump_named(&real)];
+        let beside = [path_of_index(&real), dump_of_index_or_path(&real)];
         let is_no_link = |beside: &PathBuf| beside.canonicalize().map_or(true, |behind| behind == *beside);
         (is_inside && real.is_file() && beside.iter().all(is_no_link)).then_some(real)
     }
 
     /// The dumps by name, those below folders recognised by their content, until `is_cancelled`.
-    pub(super) fn dumps(&self, is_cancelled: &dyn Fn() -> bool) -> ListedDumps {
+    pub(super) fn listed_dumps(&self, is_cancelled: &dyn Fn() -> bool) -> ListedDumps {
         let mut left = MAX_FILES_OPENED;
         let mut files: BTreeSet<PathBuf> = self.files.iter().map(|(named, _)| named.clone()).collect();
-        self.folders.iter().for_each(|(folder, _)| add_files(folder, MAX_FOLDER_LEVELS, &mut left, &mut files));
+        self.folders.iter().for_each(|(folder, _)| add_files_below(folder, MAX_FOLDER_LEVELS, &mut left, &mut files));
         let mut non_unicode_count = 0;
         let mut formats = self.formats.lock().unwrap_or_else(PoisonError::into_inner);
         let known = std::mem::take(&mut *formats);
@@ -115,10 +117,10 @@ impl Allowlist {
             formats.insert(key, format);
             // Only Unicode can be said in a call.
             non_unicode_count += u64::from(format.is_some() && file.to_str().is_none());
-            Some(DumpFile { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
+            Some(ListedDump { file: file.to_str()?.into(), format: format?, bytes: facts.len() })
         });
         let files = dumps.collect();
-        ListedDumps { files, non_unicode_count, has_more_files: left == 0 }
+        ListedDumps { dumps: files, non_unicode_count, has_more_files: left == 0 }
     }
 }
 
@@ -132,13 +134,13 @@ fn recognised_format(file: impl Read + Send + 'static, is_named: bool) -> Option
 impl ListedDumps {
     /// The first of them, as an answer.
     pub(super) fn as_answer(&self, rows: usize) -> CommandAnswer {
-        let dumps = &self.files[..rows.min(self.files.len())];
+        let dumps = &self.dumps[..rows.min(self.dumps.len())];
         let line =
-            |dump: &DumpFile| format!("{:<14} {:>12} {}\n", dump.format, dump.bytes, escape_controls(&dump.file));
+            |dump: &ListedDump| format!("{:<14} {:>12} {}\n", dump.format, dump.bytes, escape_controls(&dump.file));
         let text = format!("{:<14} {:>12} file\n", "format", "bytes") + &dumps.iter().map(line).collect::<String>();
         let json = json!({"schema": "heapdump.list_dumps/1", "dumps": dumps}).to_string();
         let mut sentences = Vec::new();
-        if self.files.is_empty() {
+        if self.dumps.is_empty() {
             sentences.push("no file here is a dump by its content".to_string());
         }
         if self.non_unicode_count > 0 {
@@ -155,11 +157,11 @@ impl ListedDumps {
 }
 
 /// Adds the files below a folder, without following links.
-fn add_files(folder: &Path, levels: usize, left: &mut usize, files: &mut BTreeSet<PathBuf>) {
+fn add_files_below(folder: &Path, levels: usize, left: &mut usize, files: &mut BTreeSet<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {
             _ if *left == 0 => return,
-            Ok(kind) if kind.is_dir() && levels > 0 => add_files(&entry.path(), levels - 1, left, files),
+            Ok(kind) if kind.is_dir() && levels > 0 => add_files_below(&entry.path(), levels - 1, left, files),
             Ok(kind) if kind.is_file() => {
                 *left -= 1;
                 files.insert(entry.path());

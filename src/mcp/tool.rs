@@ -15,7 +15,7 @@ pub struct Tool {
     /// Its name.
     pub name: &'static str,
     /// The command that answers it first.
-    pub command: &'static str,
+    pub first_command: &'static str,
     /// What it answers, and when to use it.
     pub about: &'static str,
     /// What it takes, besides what all take that give rows.
@@ -70,7 +70,7 @@ pub struct CheckedCall<'t> {
 }
 
 impl ParameterKind {
-    fn schema(&self) -> Value {
+    fn json_schema(&self) -> Value {
         match self {
             ParameterKind::Text | ParameterKind::Dump | ParameterKind::OptionalDump => json!({"type": "string"}),
             ParameterKind::Texts | ParameterKind::Dumps => json!({"type": "array", "items": {"type": "string"}}),
@@ -103,7 +103,7 @@ impl Tool {
         let properties: Map<String, Value> = all
             .iter()
             .map(|one| {
-                let mut schema = one.kind.schema();
+                let mut schema = one.kind.json_schema();
                 schema["description"] = one.about.as_str().into();
                 (one.name.clone(), schema)
             })
@@ -136,7 +136,7 @@ impl Tool {
         for one in &self.parameters {
             let given = match arguments.get(&one.name) {
                 None | Some(Value::Null) if one.kind == ParameterKind::OptionalDump => {
-                    vec![allowlist.find(None)?.into()]
+                    vec![allowlist.find_dump(None)?.into()]
                 }
                 None | Some(Value::Null) if one.is_required => {
                     return Err(format!("{} needs \"{}\": {}", self.name, one.name, one.about));
@@ -144,10 +144,10 @@ impl Tool {
                 None | Some(Value::Null) => continue,
                 Some(value) => {
                     let wrong = |why: String| format!("\"{}\": {why}", one.name);
-                    let texts = one.kind.texts(value).map_err(wrong)?;
+                    let texts = one.kind.checked_texts(value).map_err(wrong)?;
                     match one.kind {
                         ParameterKind::Dump | ParameterKind::OptionalDump | ParameterKind::Dumps => {
-                            let found = texts.iter().map(|name| allowlist.find(Some(name)).map(OsString::from));
+                            let found = texts.iter().map(|name| allowlist.find_dump(Some(name)).map(OsString::from));
                             found.collect::<Result<_, _>>()?
                         }
                         _ => texts.into_iter().map(OsString::from).collect(),
@@ -162,7 +162,7 @@ impl Tool {
 
 impl ParameterKind {
     /// The texts of a value, numbers and truth values among them, of this kind. Error: what it is not.
-    pub(super) fn texts(&self, value: &Value) -> Result<Vec<String>, String> {
+    pub(super) fn checked_texts(&self, value: &Value) -> Result<Vec<String>, String> {
         let text = |value: &Value| match value {
             Value::String(text) => Ok(text.clone()),
             // 2.0 is the whole number 2.

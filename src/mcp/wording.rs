@@ -44,10 +44,10 @@ impl ToolWording {
         loop {
             let next = CLAUSE_ENDS.iter().filter_map(|end| Some((rest.find(end)?, *end))).min();
             let part = next.map_or(rest, |(at, _)| &rest[..at]);
-            match self.reworded(tool, part) {
+            match self.reworded_clause(tool, part) {
                 Some(part) => text += &format!("{end}{part}"),
                 // What is wrong is said all the same.
-                None if text.is_empty() => text += &without_options(part),
+                None if text.is_empty() => text += &with_options_as_words(part),
                 None => {}
             }
             let Some((at, found)) = next else { return text };
@@ -73,12 +73,12 @@ impl ToolWording {
         lines.collect()
     }
 
-    fn tool_of(&self, command: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.command == command)
+    fn tool_of_command(&self, command: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.first_command == command)
     }
 
     /// A part of a sentence; `None` when it names what no tool has.
-    fn reworded(&self, tool: &Tool, part: &str) -> Option<String> {
+    fn reworded_clause(&self, tool: &Tool, part: &str) -> Option<String> {
         let (mut text, mut rest) = (String::new(), part);
         while let Some((before, line)) = rest.split_once("heapdump ") {
             let command = line.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
@@ -90,7 +90,7 @@ impl ToolWording {
             let is_quoted = before.ends_with('`');
             let end = if is_quoted { line.find('`') } else { line.find(", or ") }.unwrap_or(line.len());
             text += &self.reword_options(tool, before.trim_end_matches('`'))?;
-            text += &self.line_as_call(&line[..end])?;
+            text += &self.command_line_as_call(&line[..end])?;
             rest = line[end..].trim_start_matches('`');
         }
         text += &self.reword_options(tool, rest)?;
@@ -98,9 +98,9 @@ impl ToolWording {
     }
 
     /// A line of the program, without its name, as a call: a tool and its arguments.
-    fn line_as_call(&self, line: &str) -> Option<String> {
+    fn command_line_as_call(&self, line: &str) -> Option<String> {
         let mut words = shell_words_of(line).into_iter().peekable();
-        let tool = self.tool_of(&words.next()?)?;
+        let tool = self.tool_of_command(&words.next()?)?;
         let mut places = tool.parameters.iter();
         let mut arguments = Vec::new();
         while let Some(word) = words.next() {
@@ -149,7 +149,7 @@ impl ToolWording {
         let mut pieces: Vec<&str> = said.split('`').collect();
         for (number, piece) in pieces.iter_mut().enumerate() {
             if number % 2 == 1 && self.commands.iter().any(|command| command == *piece) {
-                *piece = self.tool_of(piece)?.name;
+                *piece = self.tool_of_command(piece)?.name;
             }
         }
         Some(pieces.join("`"))
@@ -179,7 +179,7 @@ fn next_option(text: &str) -> Option<(usize, &str)> {
 }
 
 /// A text in which options are plain words.
-fn without_options(text: &str) -> String {
+fn with_options_as_words(text: &str) -> String {
     let (mut said, mut rest) = (String::new(), text);
     while let Some((at, option)) = next_option(rest) {
         said += &rest[..at];
@@ -221,7 +221,13 @@ mod tests {
             kind: kind.clone(),
             is_required: false,
         };
-        Tool { name, command, about: "", parameters: parameters.iter().map(parameter).collect(), default_rows: 1 }
+        Tool {
+            name,
+            first_command: command,
+            about: "",
+            parameters: parameters.iter().map(parameter).collect(),
+            default_rows: 1,
+        }
     }
 
     #[test]

@@ -22,7 +22,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// Asks worker processes, one after the other.
 pub struct WorkerClient {
     monitor: Arc<CallMonitor>,
-    command: Box<dyn Fn() -> io::Result<Command>>,
+    /// Makes the command that starts a worker.
+    make_command: Box<dyn Fn() -> io::Result<Command>>,
     /// The reports of the one that runs.
     reports: Option<BufReader<ChildStdout>>,
     /// It has answered before, so that it may hold dumps of earlier calls.
@@ -32,7 +33,7 @@ pub struct WorkerClient {
 impl WorkerClient {
     /// Workers that a command starts, each with the orders as its standard input.
     pub fn new(monitor: Arc<CallMonitor>, command: impl Fn() -> io::Result<Command> + 'static) -> Self {
-        WorkerClient { monitor, command: Box::new(command), reports: None, has_answered: false }
+        WorkerClient { monitor, make_command: Box::new(command), reports: None, has_answered: false }
     }
 
     /// The answer to a line of the program. A worker that ends and had answered before is replaced, and asked once more.
@@ -47,7 +48,7 @@ impl WorkerClient {
                     self.has_answered = true;
                     return answer;
                 }
-                Err(why) if !was_used || self.monitor.is_cancelled() => return Err(why),
+                Err(why) if !was_used || self.monitor.is_running_cancelled() => return Err(why),
                 Err(_) => {}
             }
         }
@@ -59,7 +60,7 @@ impl WorkerClient {
         let mut sentences = Vec::new();
         let reports = match &mut self.reports {
             Some(reports) => reports,
-            none => none.insert(start_worker(&self.monitor, (self.command)().map_err(cannot)?).map_err(cannot)?),
+            none => none.insert(start_worker(&self.monitor, (self.make_command)().map_err(cannot)?).map_err(cannot)?),
         };
         if !self.monitor.order_answer(line) {
             return Ok(Err("cancelled".into()));
@@ -104,21 +105,22 @@ struct CancelledOrder;
 /// The worker's own end: reports progress and sentences, and knows whether the order shall go on.
 pub struct WorkerReporter {
     out: Mutex<Box<dyn Write + Send>>,
-    current_order: AtomicU64,
-    cancelled_order: AtomicU64,
+    current_order_number: AtomicU64,
+    /// The last that was cancelled, and so are those before it.
+    cancelled_order_number: AtomicU64,
     progress: Mutex<ReportedProgress>,
 }
 
 struct ReportedProgress {
     phase: Phase,
     /// Phases that are over, and the part of this one that is.
-    done: f64,
+    done_phases: f64,
     reported_at: Instant,
 }
 
 impl ReportedProgress {
     fn new() -> Self {
-        ReportedProgress { phase: Phase::Reading, done: 0.0, reported_at: Instant::now() }
+        ReportedProgress { phase: Phase::Reading, done_phases: 0.0, reported_at: Instant::now() }
     }
 }
 
@@ -127,42 +129,42 @@ impl WorkerReporter {
     pub fn new(out: impl Write + Send + 'static) -> Self {
         WorkerReporter {
             out: Mutex::new(Box::new(out)),
-            current_order: AtomicU64::new(0),
-            cancelled_order: AtomicU64::new(0),
+            current_order_number: AtomicU64::new(0),
+            cancelled_order_number: AtomicU64::new(0),
             progress: Mutex::new(ReportedProgress::new()),
         }
     }
 
-    fn send(&self, report: &WorkerReport) -> io::Result<()> {
+    fn send_report(&self, report: &WorkerReport) -> io::Result<()> {
         write_line(&self.out, report)
     }
 
-    fn progress(&self) -> MutexGuard<'_, ReportedProgress> {
+    fn lock_progress(&self) -> MutexGuard<'_, ReportedProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The part of a phase that is done, 0 to 1; reported from time to time, and never less than before.
-    fn add_progress(&self, phase: Option<Phase>, part: f64) {
-        let mut progress = self.progress();
-        let before = progress.done;
+    /// Sets which part of a phase is done, 0 to 1, and reports it from time to time, never less than before.
+    fn update_progress(&self, phase: Option<Phase>, part: f64) {
+        let mut progress = self.lock_progress();
+        let before = progress.done_phases;
         if let Some(phase) = phase.filter(|phase| *phase != progress.phase) {
             progress.phase = phase;
-            progress.done = progress.done.floor() + 1.0;
+            progress.done_phases = progress.done_phases.floor() + 1.0;
         }
         // A phase that begins again, of the next of several dumps, is another one.
-        let is_again = progress.done.floor() + part < progress.done;
-        progress.done = progress.done.floor() + f64::from(u8::from(is_again)) + part.min(0.999);
-        if progress.done <= before || progress.reported_at.elapsed() < PROGRESS_INTERVAL {
+        let is_again = progress.done_phases.floor() + part < progress.done_phases;
+        progress.done_phases = progress.done_phases.floor() + f64::from(u8::from(is_again)) + part.min(0.999);
+        if progress.done_phases <= before || progress.reported_at.elapsed() < PROGRESS_INTERVAL {
             return;
         }
         progress.reported_at = Instant::now();
-        let report = WorkerReport::Progress { progress: progress.done, message: progress.phase.name().into() };
+        let report = WorkerReport::Progress { progress: progress.done_phases, message: progress.phase.name().into() };
         drop(progress);
-        _ = self.send(&report);
+        _ = self.send_report(&report);
     }
 
     /// Leaves the order from within, where nothing half done is left: analyses keep what is finished alone.
-    fn leave_if_cancelled(&self) {
+    fn unwind_if_cancelled(&self) {
         if self.is_cancelled() {
             resume_unwind(Box::new(CancelledOrder));
         }
@@ -170,31 +172,31 @@ impl WorkerReporter {
 }
 
 impl Observer for WorkerReporter {
-    fn phase(&self, phase: Phase) {
-        self.add_progress(Some(phase), 0.0);
+    fn phase_begun(&self, phase: Phase) {
+        self.update_progress(Some(phase), 0.0);
         // Reading asks itself.
         if phase != Phase::Reading {
-            self.leave_if_cancelled();
+            self.unwind_if_cancelled();
         }
     }
 
     fn bytes_read(&self, done: u64, total: Option<u64>) {
         if let Some(total) = total.filter(|total| *total > 0) {
-            self.add_progress(None, done as f64 / total as f64);
+            self.update_progress(None, done as f64 / total as f64);
         }
     }
 
-    fn steps(&self, done: u64, total: u64) {
-        self.add_progress(None, done as f64 / total.max(1) as f64);
-        self.leave_if_cancelled();
+    fn steps_done(&self, done: u64, total: u64) {
+        self.update_progress(None, done as f64 / total.max(1) as f64);
+        self.unwind_if_cancelled();
     }
 
     fn is_cancelled(&self) -> bool {
-        self.cancelled_order.load(Ordering::Relaxed) >= self.current_order.load(Ordering::Relaxed)
+        self.cancelled_order_number.load(Ordering::Relaxed) >= self.current_order_number.load(Ordering::Relaxed)
     }
 
-    fn note(&self, sentence: &str) {
-        _ = self.send(&WorkerReport::Sentence(sentence.to_string()));
+    fn note_for_user(&self, sentence: &str) {
+        _ = self.send_report(&WorkerReport::Sentence(sentence.to_string()));
     }
 }
 
@@ -213,7 +215,7 @@ pub fn serve_worker_orders(
         for order in orders.lines().map_while(Result::ok) {
             match serde_json::from_str(&order) {
                 Ok(WorkerOrder::Answer { number, line }) => _ = queue.send((number, line)),
-                Ok(WorkerOrder::Cancel { number }) => own.cancelled_order.store(number, Ordering::Relaxed),
+                Ok(WorkerOrder::Cancel { number }) => own.cancelled_order_number.store(number, Ordering::Relaxed),
                 Err(_) => break,
             }
         }
@@ -221,15 +223,15 @@ pub fn serve_worker_orders(
         end_program(|| {}, 0)
     })?;
     for (number, line) in waiting {
-        reporter.current_order.store(number, Ordering::Relaxed);
-        *reporter.progress() = ReportedProgress::new();
+        reporter.current_order_number.store(number, Ordering::Relaxed);
+        *reporter.lock_progress() = ReportedProgress::new();
         let report = match catch_unwind(AssertUnwindSafe(|| answer(line))) {
             Ok(Ok(told)) => WorkerReport::Answer(told),
             Ok(Err(why)) => WorkerReport::Failed(why),
             Err(panic) if panic.is::<CancelledOrder>() => WorkerReport::Failed("cancelled".into()),
             Err(_) => WorkerReport::Failed("this failed; it is a defect of heapdump".into()),
         };
-        reporter.send(&report)?;
+        reporter.send_report(&report)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! make, never verdicts.
 
 use crate::answers::RootRow;
-use crate::answers::leaks::{SubjectKind, SuspectView};
+use crate::answers::leaks::{SuspectKind, SuspectView};
 
 pub(super) fn advice_sentences(suspect: &SuspectView<'_>, root: Option<&RootRow>) -> Vec<&'static str> {
     let point = &suspect.accumulation_point;
@@ -18,11 +18,11 @@ pub(super) fn advice_sentences(suspect: &SuspectView<'_>, root: Option<&RootRow>
         () if contains_any(member, &["Task", "Runnable", "Future", "Message", "WorkItem", "Command"]) => advice.push(
             "Members look like work that waits. Check whether what takes them out keeps up with what puts them in.",
         ),
-        () if is_collection(point.shape) && is_lasting => advice.push(
+        () if is_collection_shape(point.shape) && is_lasting => advice.push(
             "A collection that lives as long as the program. If it is meant as a cache, check its bound; if not, look \
              for additions without removals.",
         ),
-        () if is_collection(point.shape) => advice.push(
+        () if is_collection_shape(point.shape) => advice.push(
             "Its members make up the size. Compare their number with what you expect, and look at where they are added.",
         ),
         () if point.shape == "single" && contains_any(point.object.type_name.as_str(), &["[]", "String", "(string)"]) => advice.push(
@@ -30,7 +30,7 @@ pub(super) fn advice_sentences(suspect: &SuspectView<'_>, root: Option<&RootRow>
         ),
         () => advice.push("Many objects of different types hang together here. Open it in the map to see which part is large."),
     }
-    if suspect.row.kind == SubjectKind::Group {
+    if suspect.row.kind == SuspectKind::Group {
         advice.push("No single object holds them all: check what their root paths have in common.");
     }
     match root_kind {
@@ -50,6 +50,6 @@ fn contains_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-fn is_collection(shape: &str) -> bool {
+fn is_collection_shape(shape: &str) -> bool {
     matches!(shape, "linked-list" | "hash-table" | "array" | "collection")
 }

@@ -7,7 +7,7 @@ use crate::escape::escape_controls;
 /// A page that is being written.
 #[derive(Debug, Default)]
 pub(super) struct HtmlWriter {
-    text: String,
+    written_html: String,
     /// Its sections, by address and title.
     pub(super) sections: Vec<(&'static str, String)>,
 }
@@ -15,7 +15,7 @@ pub(super) struct HtmlWriter {
 impl HtmlWriter {
     /// Markup, as it stands in the source: no text from a dump can be a `&'static str`.
     pub(super) fn markup(&mut self, markup: &'static str) -> &mut Self {
-        self.text.push_str(markup);
+        self.written_html.push_str(markup);
         self
     }
 
@@ -23,31 +23,31 @@ impl HtmlWriter {
     pub(super) fn text(&mut self, text: impl Display) -> &mut Self {
         for c in escape_controls(&text.to_string()).chars() {
             match c {
-                '&' => self.text.push_str("&amp;"),
-                '<' => self.text.push_str("&lt;"),
-                '>' => self.text.push_str("&gt;"),
-                '"' => self.text.push_str("&quot;"),
-                '\'' => self.text.push_str("&#x27;"),
-                c => self.text.push(c),
+                '&' => self.written_html.push_str("&amp;"),
+                '<' => self.written_html.push_str("&lt;"),
+                '>' => self.written_html.push_str("&gt;"),
+                '"' => self.written_html.push_str("&quot;"),
+                '\'' => self.written_html.push_str("&#x27;"),
+                c => self.written_html.push(c),
             }
         }
         self
     }
 
     /// The beginning of a section's first tag.
-    pub(super) fn section(&mut self, id: &'static str, title: impl Into<String>) -> &mut Self {
+    pub(super) fn begin_section(&mut self, id: &'static str, title: impl Into<String>) -> &mut Self {
         self.sections.push((id, title.into()));
         self.markup("<section id=\"").markup(id).markup("\"")
     }
 
     /// JSON without raw controls, for `<script type="application/json">`: what could end the element is escaped.
     pub(super) fn json(&mut self, json: &str) -> &mut Self {
-        self.text.push_str(&json.replace('<', "\\u003c"));
+        self.written_html.push_str(&json.replace('<', "\\u003c"));
         self
     }
 
     pub(super) fn into_string(self) -> String {
-        self.text
+        self.written_html
     }
 }
 

@@ -34,7 +34,7 @@ use columns::PageBudgets;
 use html::HtmlWriter;
 use page_answers::PageAnswers;
 use sections::{SCRIPT, SectionWriter};
-use suspects::issue_texts;
+use suspects::ticket_texts;
 
 /// The reason why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -60,9 +60,9 @@ pub fn write_page(
     let page = PageAnswers::ask(old, dump, options)?;
     let mut budgets = PageBudgets::default();
     let text = loop {
-        let text = page_text(&page, &budgets, options);
+        let text = page_html(&page, &budgets, options);
         match budgets.smaller() {
-            Some(smaller) if text.len() as u64 > options.max_bytes => budgets = smaller,
+            Some(smaller) if text.len() as u64 > options.max_page_bytes => budgets = smaller,
             _ => break text,
         }
     };
@@ -70,9 +70,9 @@ pub fn write_page(
 }
 
 /// The whole page: its sections, its data, its script.
-fn page_text(page: &PageAnswers<'_>, budgets: &PageBudgets, options: &PageOptions) -> String {
-    let mut data = page.data(budgets, options);
-    data.tickets = issue_texts(page, options);
+fn page_html(page: &PageAnswers<'_>, budgets: &PageBudgets, options: &PageOptions) -> String {
+    let mut data = page.page_data(budgets, options);
+    data.tickets = ticket_texts(page, options);
     let sections = SectionWriter { page, data: &data, options };
     let (mut html, mut body) = (HtmlWriter::default(), HtmlWriter::default());
     sections.write_figures(&mut body);

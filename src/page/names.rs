@@ -29,8 +29,8 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The number of a name, as it is shown.
-    pub(super) fn number(&mut self, name: &str) -> u32 {
+    /// The number of a name, as it is shown; a new name gets the next one.
+    pub(super) fn intern(&mut self, name: &str) -> u32 {
         let name = escaped_name(name);
         let next = self.names.len() as u32;
         *self.numbers.entry(name).or_insert_with_key(|name| {
@@ -89,9 +89,9 @@ fn without_assemblies(name: &str) -> String {
     kept + rest
 }
 
-/// The meaning of a type's bytes, by which the map colours boxes.
+/// Whose a type is, or that it is plain data: by this the map colours boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NameMeaning {
+pub(super) enum TypeCategory {
     /// A type of the application.
     Application,
     /// A type of the runtime or a library.
@@ -106,23 +106,23 @@ const PLAIN_DATA_TYPES: &str = "System.String|System.Byte|System.SByte|System.Ch
      char|short|int|long|float|double|boolean|String|Byte|Char|(string)|(concatenated string)|(sliced string)|\
      (number)|primitive array|string|object[]|system / ArrayBufferContents";
 
-impl NameMeaning {
+impl TypeCategory {
     /// Of a type's name; whether it is a library's is the libraries' to say.
     pub(super) fn of(name: &str, is_library: bool) -> Self {
         let element = name.trim_end_matches(['[', ']', ',', '*']);
         match PLAIN_DATA_TYPES.split('|').any(|plain| plain == element) {
-            true => NameMeaning::PlainData,
-            false if is_library => NameMeaning::Library,
-            false => NameMeaning::Application,
+            true => TypeCategory::PlainData,
+            false if is_library => TypeCategory::Library,
+            false => TypeCategory::Application,
         }
     }
 
     /// The letter in the page's data.
     pub(super) fn letter(self) -> char {
         match self {
-            NameMeaning::Application => 'a',
-            NameMeaning::Library => 'l',
-            NameMeaning::PlainData => 'd',
+            TypeCategory::Application => 'a',
+            TypeCategory::Library => 'l',
+            TypeCategory::PlainData => 'd',
         }
     }
 }
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn plain_values_are_told_from_types() {
-        assert_eq!(NameMeaning::of("System.Byte[]", true), NameMeaning::PlainData);
-        assert_eq!(NameMeaning::of("java.util.HashMap", true), NameMeaning::Library);
-        assert_eq!(NameMeaning::of("app.Cache", false), NameMeaning::Application);
+        assert_eq!(TypeCategory::of("System.Byte[]", true), TypeCategory::PlainData);
+        assert_eq!(TypeCategory::of("java.util.HashMap", true), TypeCategory::Library);
+        assert_eq!(TypeCategory::of("app.Cache", false), TypeCategory::Application);
     }
 }

@@ -4,7 +4,7 @@ use super::PageOptions;
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::browse::{DominatorTreeView, RootPathFinder, dominator_tree_view, root_path_finder};
 use crate::answers::diff::{Diff, DiffBy, DiffOptions, RETAINED_DELTA, diff};
-use crate::answers::figure::{REACHABLE, RETAINED};
+use crate::answers::figure::{REACHABLE_BYTES, RETAINED};
 use crate::answers::histogram::Totals;
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
@@ -19,8 +19,10 @@ use crate::dump::{Content, OpenDump};
 pub(super) struct PageAnswers<'d> {
     pub(super) info: Info,
     pub(super) histogram: Histogram,
+    /// By module or package, and by section.
     pub(super) groups: Vec<(GroupBy, Histogram)>,
-    pub(super) diff: Option<Diff>,
+    /// What grew, by type.
+    pub(super) growth_by_type: Option<Diff>,
     pub(super) grown_paths: Option<Diff>,
     pub(super) old_totals: Option<Totals>,
     pub(super) content: PageContent<'d>,
@@ -38,7 +40,7 @@ pub(super) enum PageContent<'d> {
 
 pub(super) struct ObjectAnswers<'d> {
     pub(super) leaks: Leaks<'d>,
-    pub(super) map: TypeTreemap<'d>,
+    pub(super) type_treemap: TypeTreemap<'d>,
     pub(super) dominator_tree_view: DominatorTreeView<'d>,
     pub(super) root_path_finder: RootPathFinder<'d>,
 }
@@ -67,7 +69,7 @@ impl<'d> PageAnswers<'d> {
         dump: &'d OpenDump,
         options: &PageOptions,
     ) -> Result<Self, AnswerError> {
-        let scope = ScopeOptions::of_section(options.section.as_deref());
+        let scope = ScopeOptions::of_section(options.dump_section.as_deref());
         let is_graph = dump.graph().is_some();
         let types = HistogramOptions {
             scope: scope.clone(),
@@ -91,8 +93,8 @@ impl<'d> PageAnswers<'d> {
         }
         let content = if is_graph {
             let leaks_options = LeaksOptions {
-                threshold: options.threshold,
-                libraries: options.libraries.clone(),
+                threshold: options.suspect_threshold,
+                libraries: options.library_types.clone(),
                 scope: scope.clone(),
                 rows: Some(MAX_SUSPECTS),
                 with_unchanged: true,
@@ -103,8 +105,8 @@ impl<'d> PageAnswers<'d> {
                     Some(old) => leaks_since(old, dump, &leaks_options)?,
                     None => leaks(dump, &leaks_options)?,
                 },
-                map: type_treemap(dump, options.section.as_deref())?,
-                dominator_tree_view: dominator_tree_view(dump, options.section.as_deref())?,
+                type_treemap: type_treemap(dump, options.dump_section.as_deref())?,
+                dominator_tree_view: dominator_tree_view(dump, options.dump_section.as_deref())?,
                 root_path_finder: root_path_finder(dump)?,
             }))
         } else {
@@ -120,37 +122,37 @@ impl<'d> PageAnswers<'d> {
         let all = HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() };
         // Retained bytes too where there are objects.
         let order = is_graph.then_some(RETAINED_DELTA);
-        let growth = DiffOptions { scope: scope.clone(), retained: is_graph, order, ..DiffOptions::default() };
+        let growth = DiffOptions { scope: scope.clone(), with_retained: is_graph, order, ..DiffOptions::default() };
         Ok(PageAnswers {
             threads: match threads(dump, &threads_options) {
-                Ok(threads) if options.section.is_none() && threads.thread_count > 0 => Some(threads),
+                Ok(threads) if options.dump_section.is_none() && threads.thread_count > 0 => Some(threads),
                 Ok(_) | Err(AnswerError::NeedsObjects) => None,
                 Err(error) => return Err(error),
             },
             info: info(dump, &InfoOptions::default())?,
             histogram: histogram_of(GroupBy::Type)?,
             groups,
-            diff: old.map(|old| diff(old, dump, &growth)).transpose()?,
+            growth_by_type: old.map(|old| diff(old, dump, &growth)).transpose()?,
             // Without paths where they take more memory than they may.
-            grown_paths: old.and_then(|old| diff(old, dump, &path_options(scope.clone(), is_graph)).ok()),
+            grown_paths: old.and_then(|old| diff(old, dump, &grown_path_options(scope.clone(), is_graph)).ok()),
             old_totals: old.map(|old| histogram(old, &all).map(|histogram| histogram.totals)).transpose()?,
             content,
             waste: None,
-            library_names: LibraryNames::of(dump.info().runtime(), &options.libraries),
+            library_names: LibraryNames::of(dump.info().runtime(), &options.library_types),
         })
     }
 
     /// Bytes that strong roots reach; of allocation totals all bytes.
     pub(super) fn reachable_bytes(&self) -> u64 {
         let totals = &self.histogram.totals;
-        totals.figure(REACHABLE).unwrap_or_else(|| totals.bytes())
+        totals.figure(REACHABLE_BYTES).unwrap_or_else(|| totals.bytes())
     }
 }
 
 /// Wasted bytes. A page is worth having without them, when the dump cannot be read again or there is not the memory.
 fn waste_of(dump: &OpenDump, options: &PageOptions) -> Option<Waste> {
     let has_texts = dump.details().is_some_and(|details| details.has_texts());
-    let answer = (has_texts && options.section.is_none()).then(|| waste(dump, &waste_options()))?.ok()?;
+    let answer = (has_texts && options.dump_section.is_none()).then(|| waste(dump, &waste_options()))?.ok()?;
     (answer.totals.wasted_bytes > 0).then_some(answer)
 }
 
@@ -159,19 +161,20 @@ pub(super) const MAX_SUSPECTS: usize = 12;
 /// Threads that the page has, the largest.
 pub(super) const MAX_THREADS: usize = 30;
 
-const ROWS_OF_A_KIND: usize = 5;
+/// Rows of each kind of waste.
+const ROWS_PER_WASTE_KIND: usize = 5;
 
 pub(super) fn waste_options() -> WasteOptions {
-    let limits = Limits { rows: Some(ROWS_OF_A_KIND), ..Limits::default() };
+    let limits = Limits { rows: Some(ROWS_PER_WASTE_KIND), ..Limits::default() };
     WasteOptions { limits, ..WasteOptions::default() }
 }
 
-/// Paths that grew, on the page.
-pub(super) const PATHS_SHOWN: usize = 15;
+/// The most paths that grew that the page shows.
+pub(super) const GROWN_PATHS_SHOWN: usize = 15;
 
 /// The question for what grew by the types on the way down the dominator tree, or by backtrace.
-pub(super) fn path_options(scope: ScopeOptions, is_objects: bool) -> DiffOptions {
-    let limits = Limits { rows: Some(PATHS_SHOWN), ..Limits::default() };
+pub(super) fn grown_path_options(scope: ScopeOptions, is_objects: bool) -> DiffOptions {
+    let limits = Limits { rows: Some(GROWN_PATHS_SHOWN), ..Limits::default() };
     let by = if is_objects { DiffBy::Paths } else { DiffBy::Backtraces };
     DiffOptions { scope, by, limits, ..DiffOptions::default() }
 }

@@ -14,12 +14,13 @@ pub(super) struct RowWeight {
     pub(super) rank: usize,
 }
 
+/// How many rows of a tree stand on the page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowBudget {
     /// Rows of the tree; rows that add up others come on top.
     pub(super) rows: usize,
     /// Rows below one row.
-    pub(super) children: usize,
+    pub(super) children_per_row: usize,
 }
 
 /// A row of the page.
@@ -54,7 +55,7 @@ struct TakenRow<R> {
     /// Taken rows below it, largest first.
     children: Vec<usize>,
     /// Rows below it that were not taken.
-    hidden: u64,
+    hidden_count: u64,
 }
 
 /// Takes the largest rows of a tree, by those at its top and those below each, in any order. O(rows looked at x log of
@@ -66,7 +67,7 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
     budget: RowBudget,
 ) -> PrunedTree<R> {
     let below = |row: Option<R>| row.map_or_else(|| tops.to_vec(), &children);
-    let mut taken = vec![TakenRow { row: None, children: Vec::new(), hidden: 0 }];
+    let mut taken = vec![TakenRow { row: None, children: Vec::new(), hidden_count: 0 }];
     // Bytes, rank and row of a row that waits, and the taken row above it.
     let mut waiting: BinaryHeap<(u64, Reverse<usize>, Reverse<R>, usize)> = BinaryHeap::new();
     let add_below = |row: Option<R>, parent: usize, waiting: &mut BinaryHeap<_>| {
@@ -86,21 +87,21 @@ pub(super) fn prune<R: Copy + Ord + Hash>(
             break;
         }
         let Some((.., Reverse(row), parent)) = waiting.pop() else { break };
-        if taken[parent].children.len() >= budget.children {
-            taken[parent].hidden += 1;
+        if taken[parent].children.len() >= budget.children_per_row {
+            taken[parent].hidden_count += 1;
             continue;
         }
         let place = taken.len();
         taken[parent].children.push(place);
-        taken.push(TakenRow { row: Some(row), children: Vec::new(), hidden: 0 });
+        taken.push(TakenRow { row: Some(row), children: Vec::new(), hidden_count: 0 });
         last_bytes = Some(bytes);
         add_below(Some(row), place, &mut waiting);
     }
-    waiting.into_iter().for_each(|(.., parent)| taken[parent].hidden += 1);
-    PrunedTree { rows: in_preorder(&taken, below, weight), minimum_bytes }
+    waiting.into_iter().for_each(|(.., parent)| taken[parent].hidden_count += 1);
+    PrunedTree { rows: rows_in_preorder(&taken, below, weight), minimum_bytes }
 }
 
-fn in_preorder<R: Copy + Eq + Hash>(
+fn rows_in_preorder<R: Copy + Eq + Hash>(
     taken: &[TakenRow<R>],
     below: impl Fn(Option<R>) -> Vec<R>,
     weight: impl Fn(R) -> RowWeight,
@@ -109,12 +110,12 @@ fn in_preorder<R: Copy + Eq + Hash>(
     // Taken rows that are to come, or the rest of what is below them, and the place of the row above.
     let mut steps: Vec<(usize, bool, Option<usize>)> = Vec::new();
     let descend = |place: usize, at: Option<usize>, steps: &mut Vec<_>| {
-        steps.extend((taken[place].hidden > 0).then_some((place, true, at)));
+        steps.extend((taken[place].hidden_count > 0).then_some((place, true, at)));
         steps.extend(taken[place].children.iter().rev().map(|&child| (child, false, at)));
     };
     descend(0, None, &mut steps);
     while let Some((place, is_rest, parent)) = steps.pop() {
-        let TakenRow { row, children, hidden } = &taken[place];
+        let TakenRow { row, children, hidden_count: hidden } = &taken[place];
         if is_rest {
             let shown: HashSet<R> = children.iter().filter_map(|&child| taken[child].row).collect();
             let rest = below(*row).into_iter().filter(|row| !shown.contains(row)).map(&weight);
@@ -185,7 +186,7 @@ mod tests {
     proptest! {
         #[test]
         fn sums_are_exact(given in trees(), rows in 0..40usize, children in 1..10usize) {
-            let pruned = given.pruned(RowBudget { rows, children });
+            let pruned = given.pruned(RowBudget { rows, children_per_row: children });
             for (at, pruned_row) in pruned.rows.iter().enumerate() {
                 let PrunedContent::Row(row) = pruned_row.content else { continue };
                 let below = pruned.rows.iter().filter(|one| one.parent == Some(at));
@@ -201,7 +202,7 @@ mod tests {
 
         #[test]
         fn the_largest_are_shown(given in trees(), rows in 1..40usize) {
-            let pruned = given.pruned(RowBudget { rows, children: usize::MAX });
+            let pruned = given.pruned(RowBudget { rows, children_per_row: usize::MAX });
             let shown: Vec<u32> = pruned.rows.iter().filter_map(|row| match row.content {
                 PrunedContent::Row(row) => Some(row),
                 PrunedContent::HiddenRows(_) => None,
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn a_row_that_adds_up_others_stands_last() {
         let given = Given(vec![(None, 10), (Some(0), 5), (Some(0), 3), (Some(0), 2), (None, 1)]);
-        let pruned = given.pruned(RowBudget { rows: 2, children: 200 });
+        let pruned = given.pruned(RowBudget { rows: 2, children_per_row: 200 });
         let rows: Vec<_> = pruned.rows.iter().map(|row| (row.content, row.bytes, row.parent)).collect();
         assert_eq!(
             rows,

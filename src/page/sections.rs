@@ -7,7 +7,7 @@ use super::html::HtmlWriter;
 use super::names::escaped_name;
 use super::page_answers::{PageAnswers, PageContent, waste_options};
 use super::tables::{
-    close_filter_table, close_filter_table_with, close_table, open_figure_table, open_table, optional_count,
+    close_filter_table, close_filter_table_with_foot, close_table, open_figure_table, open_table, optional_count,
     share_text, write_bar_cell, write_cell, write_type_name,
 };
 use crate::analysis::threshold::Threshold;
@@ -16,7 +16,7 @@ use crate::answers::figure::RETAINED;
 use crate::answers::waste::WasteKindRow;
 use crate::answers::{CommandLine, GroupBy, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions};
 use crate::sort;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
 pub(super) const STYLE: &str = include_str!("page.css");
 pub(super) const SCRIPT: &str = include_str!("page.js");
@@ -42,7 +42,7 @@ impl SectionWriter<'_, '_> {
             return;
         }
         let is_of_objects = self.data.objects.is_some();
-        html.section("map", if is_of_objects { "Map" } else { "Flame graph" }).markup("><h2>");
+        html.begin_section("map", if is_of_objects { "Map" } else { "Flame graph" }).markup("><h2>");
         html.markup(match is_of_objects {
             true => "Map: what hangs where",
             false => "Flame graph: where it is allocated",
@@ -91,12 +91,12 @@ impl SectionWriter<'_, '_> {
             let is_objects = self.data.objects.is_some();
             let minimum = (is_objects || map.minimum_bytes > 1).then_some(Threshold::Bytes(map.minimum_bytes.max(1)));
             let mut options =
-                BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
+                BreakdownOptions { scope: self.dump_section_scope(), min_size: minimum, ..BreakdownOptions::default() };
             if let PageContent::Allocations(answer) = &self.page.content {
                 options.heaps = heap_choice_of(&answer.heaps, number);
             }
             html.markup("<div data-map-command=\"").text(number).markup("\">");
-            self.command(&options.command_line(), html);
+            self.write_command(&options.command_line(), html);
             html.markup("</div>");
         }
         html.markup("</section>\n");
@@ -144,54 +144,56 @@ impl SectionWriter<'_, '_> {
     }
 
     pub(super) fn write_types(&self, html: &mut HtmlWriter) {
-        html.section("types", "Types").markup("><h2>Types</h2><p class=\"under\">");
+        html.begin_section("types", "Types").markup("><h2>Types</h2><p class=\"under\">");
         if self.data.objects.is_some() {
             html.markup("Retained: at least so much would be freed if all objects of the type went. ");
         }
         let left_out = &self.data.left_out;
-        if left_out.types > 0 {
-            let (types, bytes) = (count_of(left_out.types, "smaller types"), format_bytes(left_out.type_bytes));
+        if left_out.type_count > 0 {
+            let (types, bytes) =
+                (count_with_noun(left_out.type_count, "smaller types"), format_bytes(left_out.bytes_of_types));
             html.text(format!("{types}, {bytes}, are added up in the last row; the command below prints them."));
         }
         html.markup("</p>\n");
         open_figure_table(html, "Types", &self.data.types, "Type", TYPES_SHOWN, |html, name| {
-            self.type_name(html, *name)
+            self.write_type_name_by_number(html, *name)
         });
-        match left_out.types {
+        match left_out.type_count {
             0 => close_filter_table(html),
             count => {
-                let (words, objects) = (count_of(count, "smaller types"), format_count(left_out.type_objects));
-                let bytes = format_bytes(left_out.type_bytes);
+                let (words, objects) =
+                    (count_with_noun(count, "smaller types"), format_count(left_out.object_count_of_types));
+                let bytes = format_bytes(left_out.bytes_of_types);
                 let cells: &[&str] = match self.data.objects {
                     Some(_) => &["", "", &objects, &bytes, "", &words],
                     None => &["", &bytes, &objects, &words],
                 };
-                close_filter_table_with(html, cells);
+                close_filter_table_with_foot(html, cells);
             }
         }
-        self.command(&self.histogram_options(GroupBy::Type).command_line(), html);
+        self.write_command(&self.histogram_options(GroupBy::Type).command_line(), html);
         html.markup("</section>\n");
     }
 
     pub(super) fn write_groups(&self, html: &mut HtmlWriter) {
         for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
-            let (name, noun) = by.titles();
+            let (name, noun) = by.title_and_plural();
             let title = &format!("By {}", name.to_lowercase());
-            html.section(noun, format!("{name}s")).markup("><h2>").text(title).markup("</h2>\n");
+            html.begin_section(noun, format!("{name}s")).markup("><h2>").text(title).markup("</h2>\n");
             if by.frame_names().is_some() && self.data.objects.is_none() {
                 html.markup("<p class=\"under\">Flat: allocated by it itself. Cum: by it and all that it called; a stack that it ");
                 html.markup("is on several times counts once.</p>\n");
             }
             open_figure_table(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
             close_filter_table(html);
-            self.command(&self.histogram_options(*by).command_line(), html);
+            self.write_command(&self.histogram_options(*by).command_line(), html);
             html.markup("</section>\n");
         }
     }
 
     pub(super) fn write_objects(&self, html: &mut HtmlWriter) {
         let Some(objects) = &self.data.objects else { return };
-        html.section("objects", "Objects");
+        html.begin_section("objects", "Objects");
         html.markup("><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object");
         if objects.minimum_bytes > 1 {
             html.text(format!(": everything that retains {} or more", format_bytes(objects.minimum_bytes)));
@@ -224,15 +226,17 @@ impl SectionWriter<'_, '_> {
         }
         close_table(html);
         let mut line = CommandLine::new("dominators");
-        line.option("-n", Some("20")).option("--depth", Some("3")).option("--domain", self.options.section.as_deref());
-        self.command(&line, html);
+        line.add_option("-n", Some("20"))
+            .add_option("--depth", Some("3"))
+            .add_option("--domain", self.options.dump_section.as_deref());
+        self.write_command(&line, html);
         html.markup("</section>\n");
     }
 
     pub(super) fn write_waste(&self, html: &mut HtmlWriter) {
         let Some(waste) = &self.page.waste else { return };
         let totals = &waste.totals;
-        html.section("waste", "Waste").markup("><h2>Waste: what could be smaller</h2><p class=\"under\">");
+        html.begin_section("waste", "Waste").markup("><h2>Waste: what could be smaller</h2><p class=\"under\">");
         html.text(format!(
             "{} of {}, {}, by kind and by the field that holds it. No byte counts twice.",
             format_bytes(totals.wasted_bytes),
@@ -246,7 +250,7 @@ impl SectionWriter<'_, '_> {
         for kind in waste.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
             self.write_kind_of_waste(kind, html);
         }
-        self.command(&waste_options().command_line(), html);
+        self.write_command(&waste_options().command_line(), html);
         html.markup("</section>\n");
     }
 
@@ -256,7 +260,7 @@ impl SectionWriter<'_, '_> {
             "{}: {} in {}",
             kind.kind.words(),
             format_bytes(kind.wasted_bytes),
-            count_of(kind.objects, "objects")
+            count_with_noun(kind.objects, "objects")
         ));
         html.markup("</p>\n");
         open_table(html, kind.kind.name(), &["", "Wasted", "Objects", "Example", "Type", "Held by"]);
@@ -267,14 +271,14 @@ impl SectionWriter<'_, '_> {
             write_cell(html, format_bytes(row.wasted_bytes));
             write_cell(html, format_count(row.objects));
             html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td class=\"name\">");
-            write_type_name(html, &row.shown_type());
+            write_type_name(html, &row.type_with_size());
             html.markup("</td><td class=\"name\">").text(escaped_name(&row.held_by)).markup("</td></tr>");
         }
         close_table(html);
     }
 
     pub(super) fn write_problems(&self, html: &mut HtmlWriter) {
-        html.section("problems", "Problems").markup("><h2>Problems in the dump</h2>\n");
+        html.begin_section("problems", "Problems").markup("><h2>Problems in the dump</h2>\n");
         let problems = self.problem_rows();
         if problems.is_empty() {
             html.markup("<p>None.</p>");
@@ -289,28 +293,28 @@ impl SectionWriter<'_, '_> {
             }
             close_table(html);
         }
-        self.command(&InfoOptions::default().command_line(), html);
+        self.write_command(&InfoOptions::default().command_line(), html);
         html.markup("</section>\n");
     }
 
     pub(super) fn write_how_to_remake(&self, html: &mut HtmlWriter) {
-        html.section("again", "Make it again").markup("><h2>Make it again</h2>");
+        html.begin_section("again", "Make it again").markup("><h2>Make it again</h2>");
         let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");
-        line.option("-o", Some("report.html")).option("--domain", options.section.as_deref());
-        if options.threshold != defaults.threshold {
-            line.option("--threshold", Some(&options.threshold.to_string()));
+        line.add_option("-o", Some("report.html")).add_option("--domain", options.dump_section.as_deref());
+        if options.suspect_threshold != defaults.suspect_threshold {
+            line.add_option("--threshold", Some(&options.suspect_threshold.to_string()));
         }
-        for library in &options.libraries {
-            line.option("--library", Some(library.text()));
+        for library in &options.library_types {
+            line.add_option("--library", Some(library.text()));
         }
-        if options.max_bytes != defaults.max_bytes {
-            line.option("--max-bytes", Some(&options.max_bytes.to_string()));
+        if options.max_page_bytes != defaults.max_page_bytes {
+            line.add_option("--max-bytes", Some(&options.max_page_bytes.to_string()));
         }
-        if let Some(old) = &self.options.old_file {
-            line.word(old.as_str());
+        if let Some(old) = &self.options.old_dump_name {
+            line.add_word(old.as_str());
         }
-        self.command(&line, html);
+        self.write_command(&line, html);
         html.markup("<p class=\"quiet\">Each section ends with the command that prints it in full.</p>\n");
         html.markup("<details id=\"keys\" class=\"with-script\"><summary>Keys</summary><ul>");
         html.markup(
@@ -327,14 +331,14 @@ impl SectionWriter<'_, '_> {
         html.markup("</section>\n");
     }
 
-    pub(super) fn scope(&self) -> ScopeOptions {
-        ScopeOptions::of_section(self.options.section.as_deref())
+    pub(super) fn dump_section_scope(&self) -> ScopeOptions {
+        ScopeOptions::of_section(self.options.dump_section.as_deref())
     }
 
     fn histogram_options(&self, by: GroupBy) -> HistogramOptions {
         let is_objects = self.data.objects.is_some();
         HistogramOptions {
-            scope: self.scope(),
+            scope: self.dump_section_scope(),
             group_by: by,
             retained: is_objects.then_some(RetainedBy::Minimum),
             order: is_objects.then_some(RETAINED),
@@ -343,14 +347,15 @@ impl SectionWriter<'_, '_> {
         }
     }
 
-    /// A command with its place for the Copy button.
-    pub(super) fn command(&self, line: &CommandLine, html: &mut HtmlWriter) {
+    /// Writes a command with its place for the Copy button.
+    pub(super) fn write_command(&self, line: &CommandLine, html: &mut HtmlWriter) {
         html.markup("<div class=\"command\"><code>")
-            .text(escaped_name(&self.options.command(line)))
+            .text(escaped_name(&self.options.shell_command(line)))
             .markup("</code></div>");
     }
 
-    pub(super) fn type_name(&self, html: &mut HtmlWriter, name: u32) {
+    /// Writes the name of a type by its number.
+    pub(super) fn write_type_name_by_number(&self, html: &mut HtmlWriter, name: u32) {
         write_type_name(html, &self.data.names[name as usize]);
     }
 }

@@ -8,13 +8,13 @@ use super::names::{escaped_name, namespace_and_class};
 use super::page_answers::{ObjectAnswers, PageAnswers, PageContent};
 use super::sections::SectionWriter;
 use super::tables::{share_text, signed_bytes, write_bar, write_bar_cell, write_cell, write_type_name};
-use super::trees::{id_of_suspect_object, path_start_index, shown_nodes};
-use crate::answers::figure::REACHABLE;
+use super::trees::{id_of_suspect_object, named_path_objects, path_start_index};
+use crate::answers::figure::REACHABLE_BYTES;
 use crate::answers::histogram::EXCLUDED_ROOTS_OBJECTS;
-use crate::answers::leaks::{SubjectKind, SuspectView};
-use crate::answers::{CommandLine, LeaksOptions, NamedRow, PathRow};
+use crate::answers::leaks::{SuspectKind, SuspectView};
+use crate::answers::{CommandLine, LeaksOptions, PathNodeRow, PathRow};
 use crate::escape::escape_controls;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
 /// Steps of a path that a card shows: the first ones and the last ones.
 const FIRST_PATH_STEPS_SHOWN: usize = 4;
@@ -22,10 +22,10 @@ const LAST_PATH_STEPS_SHOWN: usize = 3;
 /// Types inside a suspect.
 const MAX_HELD_TYPES_SHOWN: usize = 5;
 /// Suspects with a part of the bar.
-const MAX_BAR_PARTS: usize = 3;
+const MAX_SUSPECTS_IN_BAR: usize = 3;
 
 /// The first suspect in a few words: `55.2 MiB List`.
-pub(super) fn headline(page: &PageAnswers<'_>) -> Option<String> {
+pub(super) fn largest_suspect_headline(page: &PageAnswers<'_>) -> Option<String> {
     let PageContent::Objects(objects) = &page.content else { return None };
     let suspect = objects.leaks.suspects.iter().next()?;
     let class = escaped_name(&namespace_and_class(suspect.row.type_name).1);
@@ -36,36 +36,38 @@ pub(super) fn headline(page: &PageAnswers<'_>) -> Option<String> {
 }
 
 /// Each suspect for a ticket, as Markdown.
-pub(super) fn issue_texts(page: &PageAnswers<'_>, options: &PageOptions) -> Vec<String> {
+pub(super) fn ticket_texts(page: &PageAnswers<'_>, options: &PageOptions) -> Vec<String> {
     let PageContent::Objects(objects) = &page.content else { return Vec::new() };
-    objects.leaks.suspects.iter().map(|suspect| issue_text(&suspect, options)).collect()
+    objects.leaks.suspects.iter().map(|suspect| ticket_text(&suspect, options)).collect()
 }
 
-fn issue_text(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
+fn ticket_text(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
     let mut text = format!(
         "**{}**: {}\n",
-        escaped_name(options.title()),
+        escaped_name(options.dump_title()),
         crate::escape::escape_markdown(&paragraph_without_command(suspect))
     );
-    if let (Some(growth), Some(old)) = (&suspect.growth, &options.old_file) {
+    if let (Some(growth), Some(old)) = (&suspect.growth, &options.old_dump_name) {
         let then = format_bytes(growth.retained_bytes_old);
         text +=
             &format!("\n{} since {} ({then} then).\n", signed_bytes(growth.retained_bytes_delta), escaped_name(old));
     }
     if let Some(path) = suspect.path.row() {
-        text += &format!("\n```\n{}\n", escaped_name(&path.holders()));
+        text += &format!("\n```\n{}\n", escaped_name(&path.holders_in_words()));
         for step in shown_steps(&path) {
             text += &match step {
-                ShownStep::Object(NamedRow { row, reference, .. }) => {
+                ShownStep::Object(PathNodeRow { row, reference, .. }) => {
                     let name = reference.as_deref().map_or(String::new(), |name| format!("{} = ", escaped_name(name)));
                     format!("-> {name}{} {}\n", escaped_name(&row.id), escaped_name(&row.type_text()))
                 }
-                ShownStep::OmittedObjects(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
+                ShownStep::OmittedObjects(count) => {
+                    format!("-> ... {} ...\n", count_with_noun(count as u64, "more steps"))
+                }
             };
         }
         text += "```\n";
     }
-    text + &format!("\n`{}`\n", escaped_name(&options.command(&suspect.look_further)))
+    text + &format!("\n`{}`\n", escaped_name(&options.shell_command(&suspect.look_further)))
 }
 
 /// The paragraph without the command at its end, which carries the path as typed.
@@ -75,7 +77,7 @@ fn paragraph_without_command(suspect: &SuspectView<'_>) -> String {
 }
 
 enum ShownStep {
-    Object(NamedRow),
+    Object(PathNodeRow),
     OmittedObjects(usize),
 }
 
@@ -83,7 +85,7 @@ enum ShownStep {
 /// that is the same for every class of a program.
 fn shown_steps(path: &PathRow<'_>) -> Vec<ShownStep> {
     let (start, count) = (path_start_index(path), path.length() + 1);
-    let objects = |places| shown_nodes(path, places).into_iter().map(ShownStep::Object);
+    let objects = |places| named_path_objects(path, places).into_iter().map(ShownStep::Object);
     if count - start <= FIRST_PATH_STEPS_SHOWN + LAST_PATH_STEPS_SHOWN + 1 {
         return objects(start..count).collect();
     }
@@ -96,10 +98,11 @@ fn shown_steps(path: &PathRow<'_>) -> Vec<ShownStep> {
 
 /// A part of the bar.
 pub(super) struct BarPart {
-    /// Of a suspect: its number.
-    number: Option<usize>,
+    /// Its number, from 1, where the part is a suspect's.
+    suspect_number: Option<usize>,
     words: String,
-    class: &'static str,
+    /// Of its colour, in the style.
+    css_class: &'static str,
     bytes: u64,
     grown_bytes: Option<i64>,
 }
@@ -107,7 +110,7 @@ pub(super) struct BarPart {
 /// Parts of the whole heap: the first suspects, the rest, what is not reachable.
 fn bar_parts(sections: &SectionWriter<'_, '_>) -> Vec<BarPart> {
     let totals = &sections.page.histogram.totals;
-    let reachable = totals.figure(REACHABLE).unwrap_or(0);
+    let reachable = totals.figure(REACHABLE_BYTES).unwrap_or(0);
     let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };
     let mut parts_of_bar = Vec::new();
     let mut rest = reachable;
@@ -116,15 +119,15 @@ fn bar_parts(sections: &SectionWriter<'_, '_>) -> Vec<BarPart> {
         let class = escaped_name(&namespace_and_class(suspect.row.type_name).1);
         let part = ["part-1", "part-2", "part-3"][parts_of_bar.len()];
         let grown_bytes = suspect.growth.map(|growth| growth.retained_bytes_delta);
-        parts_of_bar.push(BarPart { number: Some(number), words: class, class: part, bytes, grown_bytes });
+        parts_of_bar.push(BarPart { suspect_number: Some(number), words: class, css_class: part, bytes, grown_bytes });
         rest -= bytes;
-        if parts_of_bar.len() == MAX_BAR_PARTS {
+        if parts_of_bar.len() == MAX_SUSPECTS_IN_BAR {
             break;
         }
     }
     let plain = |words: &str, class, bytes| {
         let words = words.to_string();
-        BarPart { number: None, words, class, bytes, grown_bytes: None }
+        BarPart { suspect_number: None, words, css_class: class, bytes, grown_bytes: None }
     };
     let rest_words = if parts_of_bar.is_empty() { "all that is reachable" } else { "the rest of what is reachable" };
     parts_of_bar.push(plain(rest_words, "part-rest", rest));
@@ -133,7 +136,7 @@ fn bar_parts(sections: &SectionWriter<'_, '_>) -> Vec<BarPart> {
     let words = match () {
         () if totals.figure(EXCLUDED_ROOTS_OBJECTS).is_some() => "not reachable from the roots that were kept",
         () if histogram.unrooted_are_alive => "without a root but alive: on the frozen heap, which is never collected",
-        () if sections.roots_inferred() => "not reachable from the inferred roots",
+        () if sections.are_roots_inferred() => "not reachable from the inferred roots",
         () => "not reachable: garbage not yet collected",
     };
     parts_of_bar.push(plain(words, "part-unreachable", unreachable));
@@ -149,13 +152,15 @@ fn disjoint_suspects<'p>(objects: &'p ObjectAnswers<'_>) -> Vec<(usize, SuspectV
             let (one, other_id) = (id_of_suspect_object(&suspect), id_of_suspect_object(other));
             objects.dominator_tree_view.is_above(other_id, one) || objects.dominator_tree_view.is_above(one, other_id)
         });
-        let is_group_of_kept = suspect.row.kind == SubjectKind::Group
+        let is_group_of_kept = suspect.row.kind == SuspectKind::Group
             && kept.iter().any(|(_, other)| {
-                objects.dominator_tree_view.type_at_top(id_of_suspect_object(other)) == Some(suspect.row.type_name)
+                objects.dominator_tree_view.type_of_topmost_dominator(id_of_suspect_object(other))
+                    == Some(suspect.row.type_name)
             });
         let is_in_kept_group = kept.iter().any(|(_, other)| {
-            other.row.kind == SubjectKind::Group
-                && objects.dominator_tree_view.type_at_top(id_of_suspect_object(&suspect)) == Some(other.row.type_name)
+            other.row.kind == SuspectKind::Group
+                && objects.dominator_tree_view.type_of_topmost_dominator(id_of_suspect_object(&suspect))
+                    == Some(other.row.type_name)
         });
         if !is_inside && !is_group_of_kept && !is_in_kept_group {
             kept.push((at + 1, suspect));
@@ -165,7 +170,7 @@ fn disjoint_suspects<'p>(objects: &'p ObjectAnswers<'_>) -> Vec<(usize, SuspectV
 }
 
 /// The bar and its legend.
-pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
+pub(super) fn write_heap_bar(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
     let parts = bar_parts(sections);
     let whole: u64 = parts.iter().map(|part| part.bytes).sum();
     if whole == 0 {
@@ -175,7 +180,7 @@ pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut HtmlWrite
         "<svg class=\"split\" role=\"img\" aria-label=\"How the heap is divided; the list below has the figures\">",
     );
     let mut left = 0.0;
-    for BarPart { number, class, bytes, .. } in &parts {
+    for BarPart { suspect_number: number, css_class: class, bytes, .. } in &parts {
         let width = super::tables::percent(*bytes, whole);
         html.markup("<rect class=\"").text(class).markup("\" x=\"").text(format!("{left:.2}%")).markup("\" width=\"");
         html.text(format!("{:.2}%", (width - 0.2).max(0.1))).markup("\" height=\"100%\"/>");
@@ -186,7 +191,7 @@ pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut HtmlWrite
         left += width;
     }
     html.markup("</svg><ul class=\"legend\">");
-    for BarPart { number, words, class, bytes, grown_bytes } in &parts {
+    for BarPart { suspect_number: number, words, css_class: class, bytes, grown_bytes } in &parts {
         html.markup("<li><svg aria-hidden=\"true\"><rect class=\"").text(class);
         html.markup("\" width=\"100%\" height=\"100%\"/></svg>");
         match number {
@@ -210,31 +215,31 @@ pub(super) fn bar_of_heap(sections: &SectionWriter<'_, '_>, html: &mut HtmlWrite
 impl SectionWriter<'_, '_> {
     pub(super) fn write_suspects(&self, html: &mut HtmlWriter) {
         let PageContent::Objects(_) = &self.page.content else { return };
-        html.section("suspects", "Suspects").markup(" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
-        suspect_cards(self, html);
+        html.begin_section("suspects", "Suspects").markup(" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
+        write_suspect_cards(self, html);
         let options = LeaksOptions {
-            threshold: self.options.threshold,
-            libraries: self.options.libraries.clone(),
-            scope: self.scope(),
+            threshold: self.options.suspect_threshold,
+            libraries: self.options.library_types.clone(),
+            scope: self.dump_section_scope(),
             ..LeaksOptions::default()
         };
         let mut line = options.command_line();
-        if let Some(old) = &self.options.old_file {
-            line.word(old.as_str());
+        if let Some(old) = &self.options.old_dump_name {
+            line.add_word(old.as_str());
         }
-        self.command(&line, html);
+        self.write_command(&line, html);
         html.markup("</section>\n");
     }
 }
 
 /// All cards.
-fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
+fn write_suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let leaks = &objects.leaks;
     let threshold = share_text(leaks.threshold_bytes, leaks.reachable_bytes);
     html.markup("<p class=\"under\">What retains ").text(format_bytes(leaks.threshold_bytes));
     html.text(format!(" ({threshold} of what is reachable) or more, and would be freed if it went."));
-    if sections.options.old_file.is_some() {
+    if sections.options.old_dump_name.is_some() {
         html.markup(" What grew most comes first.");
     }
     html.markup("</p>\n");
@@ -243,7 +248,7 @@ fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
         html.markup("<a href=\"#objects\">biggest objects</a> show where the rest hangs.</p>\n");
     }
     for (at, suspect) in leaks.suspects.iter().enumerate() {
-        suspect_card(sections, &suspect, at + 1, html);
+        write_suspect_card(sections, &suspect, at + 1, html);
         if at == 0 {
             html.markup(
                 "<p class=\"quiet\">Filled marks: all paths lead through it. Hollow marks: there are other ways ",
@@ -252,21 +257,26 @@ fn suspect_cards(sections: &SectionWriter<'_, '_>, html: &mut HtmlWriter) {
         }
     }
     if leaks.omitted.beyond_limit > 0 {
-        let more = count_of(leaks.omitted.beyond_limit as u64, "more suspects");
+        let more = count_with_noun(leaks.omitted.beyond_limit as u64, "more suspects");
         html.markup("<p class=\"quiet\">").text(format!("{more}: the command below prints them.")).markup("</p>\n");
     }
 }
 
-fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, number: usize, html: &mut HtmlWriter) {
+fn write_suspect_card(
+    sections: &SectionWriter<'_, '_>,
+    suspect: &SuspectView<'_>,
+    number: usize,
+    html: &mut HtmlWriter,
+) {
     let row = &suspect.row;
-    let rank = number.min(MAX_BAR_PARTS);
+    let rank = number.min(MAX_SUSPECTS_IN_BAR);
     html.markup("<article class=\"suspect rank-").text(rank).markup("\" id=\"suspect-").text(number);
     html.markup("\" tabindex=\"-1\" aria-labelledby=\"suspect-title-")
         .text(number)
         .markup("\"><header><h3 id=\"suspect-title-");
     html.text(number).markup("\">").text(format!("{number}. "));
-    if row.kind == SubjectKind::Group {
-        html.text(format!("{} of ", count_of(row.objects as u64, "objects")));
+    if row.kind == SuspectKind::Group {
+        html.text(format!("{} of ", count_with_noun(row.objects as u64, "objects")));
     }
     write_type_name(html, &escaped_name(row.type_name));
     if let Some(id) = &row.id {
@@ -275,11 +285,11 @@ fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, num
     html.markup("</h3><span class=\"size\">").text(format_bytes(row.retained_bytes)).markup(" <span class=\"quiet\">");
     html.text(format!("{:.1} % of reachable", row.share * 100.0)).markup("</span></span></header>\n");
     write_bar(html, row.retained_bytes, sections.page.reachable_bytes());
-    growth_paragraph(sections, suspect, html);
+    write_growth_paragraph(sections, suspect, html);
     html.markup("<p>")
         .text(paragraph_without_command(suspect))
         .markup("</p>\n<div class=\"columns\"><div><h4>Kept alive by</h4>");
-    root_path_section(sections, suspect, html);
+    write_root_path(sections, suspect, html);
     html.markup("</div><div><h4>What is inside</h4><table><tbody>");
     let inside: Vec<_> = suspect.holds.iter().filter(|held| held.types.is_none()).take(MAX_HELD_TYPES_SHOWN).collect();
     let largest = inside.iter().map(|held| held.shallow_bytes).max().unwrap_or(0);
@@ -297,13 +307,13 @@ fn suspect_card(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, num
     for sentence in advice::advice_sentences(suspect, root.as_ref()) {
         html.markup("<p>").markup(sentence).markup("</p>");
     }
-    sections.command(&suspect.look_further, html);
+    sections.write_command(&suspect.look_further, html);
     let mut line = CommandLine::new("roots");
     match row.kind {
-        SubjectKind::Group => line.option("--type", Some(&exact_type_pattern(row.type_name))),
-        SubjectKind::Object => line.option("--paths", Some("5")).word(id_of_suspect_object(suspect)),
+        SuspectKind::Group => line.add_option("--type", Some(&exact_type_pattern(row.type_name))),
+        SuspectKind::Object => line.add_option("--paths", Some("5")).add_word(id_of_suspect_object(suspect)),
     };
-    sections.command(&line, html);
+    sections.write_command(&line, html);
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-object=\"");
     html.text(escaped_name(&suspect.accumulation_point.object.id))
         .markup("\" data-else=\"")
@@ -325,8 +335,8 @@ fn exact_type_pattern(name: &str) -> String {
     pattern + "$/"
 }
 
-fn growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut HtmlWriter) {
-    let (Some(growth), Some(old)) = (&suspect.growth, &sections.options.old_file) else { return };
+fn write_growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut HtmlWriter) {
+    let (Some(growth), Some(old)) = (&suspect.growth, &sections.options.old_dump_name) else { return };
     let old = escaped_name(old);
     let (delta, then) = (growth.retained_bytes_delta, format_bytes(growth.retained_bytes_old));
     match delta {
@@ -347,19 +357,19 @@ fn growth_paragraph(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>,
     }
 }
 
-fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut HtmlWriter) {
+fn write_root_path(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>, html: &mut HtmlWriter) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let point = &suspect.accumulation_point;
     let subject = id_of_suspect_object(suspect);
     html.markup("<ol class=\"path\">");
     let mut has_point = false;
     if let Some(path) = suspect.path.row() {
-        html.markup("<li class=\"root\">").text(escaped_name(&path.holders())).markup("</li>");
+        html.markup("<li class=\"root\">").text(escaped_name(&path.holders_in_words())).markup("</li>");
         for step in shown_steps(&path) {
-            let NamedRow { row, reference, .. } = match step {
+            let PathNodeRow { row, reference, .. } = match step {
                 ShownStep::Object(row) => row,
                 ShownStep::OmittedObjects(count) => {
-                    let more = count_of(count as u64, "more steps");
+                    let more = count_with_noun(count as u64, "more steps");
                     html.markup("<li class=\"quiet\">").text(format!("… {more} …")).markup("</li>");
                     continue;
                 }
@@ -383,7 +393,7 @@ fn root_path_section(sections: &SectionWriter<'_, '_>, suspect: &SuspectView<'_>
             write_type_name(html, &escaped_name(&row.type_text()));
             let retained = objects
                 .dominator_tree_view
-                .find(&row.id)
+                .find_object(&row.id)
                 .map(|object| objects.dominator_tree_view.retained_bytes(object));
             if let Some(bytes) = retained {
                 html.markup("<span class=\"size-of-step\">").text(format_bytes(bytes)).markup("</span>");

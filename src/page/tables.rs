@@ -3,7 +3,7 @@
 use super::columns::FigureTable;
 use super::html::HtmlWriter;
 use super::names::namespace_and_class;
-use crate::units::{Unit, format_bytes, format_count, sign_prefix};
+use crate::units::{ColumnUnit, format_bytes, format_count, sign_prefix};
 
 /// A table of figures, with names in the last column and in one called "Type"; a head without a title is for bars.
 pub(super) fn open_table(html: &mut HtmlWriter, label: &str, heads: &[&str]) {
@@ -53,8 +53,8 @@ pub(super) fn write_figure_rows<N>(
         html.markup("<tr>");
         write_bar_cell(html, first(figures), largest);
         for (at, (figure, value)) in table.figures.iter().zip(figures).enumerate() {
-            let sign = |value| if at < table.growth_columns { sign_prefix(value) } else { "" };
-            let words = if figure.unit == Unit::Bytes { format_bytes } else { format_count };
+            let sign = |value| if at < table.growth_column_count { sign_prefix(value) } else { "" };
+            let words = if figure.unit == ColumnUnit::Bytes { format_bytes } else { format_count };
             write_cell(
                 html,
                 value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))),
@@ -80,7 +80,7 @@ pub(super) fn close_filter_table(html: &mut HtmlWriter) {
 }
 
 /// The same with a last row, which stays there whatever the script shows above it.
-pub(super) fn close_filter_table_with(html: &mut HtmlWriter, foot: &[&str]) {
+pub(super) fn close_filter_table_with_foot(html: &mut HtmlWriter, foot: &[&str]) {
     html.markup("</tbody><tfoot><tr>");
     for (at, text) in foot.iter().enumerate() {
         html.markup(match at {
@@ -116,7 +116,7 @@ pub(super) fn write_type_name(html: &mut HtmlWriter, name: &str) {
     let (namespace, class) = namespace_and_class(name);
     let namespace = brief_namespace(&namespace);
     html.markup("<span class=\"type\"");
-    if name.chars().count() > MAX_UNCUT_CHARACTERS || format!("{namespace}{class}") != name {
+    if name.chars().count() > MAX_UNCUT_NAME_CHARACTERS || format!("{namespace}{class}") != name {
         html.markup(" title=\"").text(name).markup("\"");
     }
     html.markup(">");
@@ -127,11 +127,11 @@ pub(super) fn write_type_name(html: &mut HtmlWriter, name: &str) {
 }
 
 /// Characters of a name that no table cuts.
-const MAX_UNCUT_CHARACTERS: usize = 100;
+const MAX_UNCUT_NAME_CHARACTERS: usize = 100;
 /// Characters of a namespace beyond which its middle goes: what it is of is the class.
 const MAX_NAMESPACE_CHARACTERS: usize = 80;
 
-/// A namespace without its middle, where it is longer than that. The page's script does the same.
+/// A namespace without its middle, where it has more characters. The page's script does the same.
 fn brief_namespace(namespace: &str) -> String {
     let length = namespace.chars().count();
     if length <= MAX_NAMESPACE_CHARACTERS {

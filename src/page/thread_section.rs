@@ -6,7 +6,7 @@ use super::sections::SectionWriter;
 use super::tables::{close_table, open_table, write_bar_cell, write_cell, write_type_name};
 use crate::answers::ThreadsOptions;
 use crate::answers::threads::{LocalRow, ThreadRow};
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
 /// Frames of a stack, and objects in a frame.
 const FRAMES_SHOWN: usize = 60;
@@ -15,7 +15,7 @@ const LOCALS_SHOWN: usize = 10;
 impl SectionWriter<'_, '_> {
     pub(super) fn write_threads(&self, html: &mut HtmlWriter) {
         let Some(threads) = &self.page.threads else { return };
-        html.section("threads", "Threads").markup("><h2>Threads</h2><p class=\"under\">");
+        html.begin_section("threads", "Threads").markup("><h2>Threads</h2><p class=\"under\">");
         html.markup("Each retains what lies on its stack and nothing else holds. Open one for its stack.</p>\n");
         open_table(html, "Threads", &["", "Retained", "Objects on stack", "State", "Thread"]);
         let largest = threads.threads.iter().filter_map(|thread| thread.retained_bytes).max().unwrap_or(0);
@@ -26,21 +26,21 @@ impl SectionWriter<'_, '_> {
             write_cell(html, format_count(thread.local_count() as u64));
             write_cell(html, thread.fields.state.unwrap_or("-"));
             html.markup("<td class=\"name\">");
-            write_stack(thread, html);
+            write_thread(thread, html);
             html.markup("</td></tr>");
         }
         close_table(html);
         if threads.rows_hidden > 0 {
-            let more = count_of(threads.rows_hidden as u64, "threads that retain less");
+            let more = count_with_noun(threads.rows_hidden as u64, "threads that retain less");
             html.markup("<p class=\"quiet\">").text(format!("{more}: the command below has them.")).markup("</p>\n");
         }
-        self.command(&ThreadsOptions::default().command_line(), html);
+        self.write_command(&ThreadsOptions::default().command_line(), html);
         html.markup("</section>\n");
     }
 }
 
 /// A thread's name, and behind it the stack.
-fn write_stack(thread: &ThreadRow<'_>, html: &mut HtmlWriter) {
+fn write_thread(thread: &ThreadRow<'_>, html: &mut HtmlWriter) {
     let title = |html: &mut HtmlWriter| {
         html.text(escaped_name(&thread.title()))
             .markup(" <span class=\"quiet\">")
@@ -62,7 +62,7 @@ fn write_stack(thread: &ThreadRow<'_>, html: &mut HtmlWriter) {
         html.markup("</li>");
     }
     if thread.frames.len() > FRAMES_SHOWN {
-        let more = count_of((thread.frames.len() - FRAMES_SHOWN) as u64, "more frames");
+        let more = count_with_noun((thread.frames.len() - FRAMES_SHOWN) as u64, "more frames");
         html.markup("<li class=\"quiet\">").text(more).markup("</li>");
     }
     if !thread.locals.is_empty() {
@@ -88,7 +88,7 @@ fn write_locals(locals: &[LocalRow], html: &mut HtmlWriter) {
         html.markup("</li>");
     }
     if locals.len() > LOCALS_SHOWN {
-        html.markup("<li class=\"quiet\">").text(count_of((locals.len() - LOCALS_SHOWN) as u64, "more objects"));
+        html.markup("<li class=\"quiet\">").text(count_with_noun((locals.len() - LOCALS_SHOWN) as u64, "more objects"));
         html.markup("</li>");
     }
     html.markup("</ul>");

@@ -10,14 +10,15 @@ use super::prune::{PrunedContent, PrunedTree, RowWeight, prune};
 use crate::answers::breakdown::{BreakdownRowKind, HeapTree};
 use crate::answers::browse::{DominatorNode, DominatorTreeView, FoundRootPath};
 use crate::answers::leaks::SuspectView;
-use crate::answers::{NamedRow, PathRow};
+use crate::answers::{PathNodeRow, PathRow};
 use crate::names::fit_name;
 use crate::sort;
-use crate::units::count_of;
+use crate::units::count_with_noun;
 
 /// Steps of a path that are shown; the middle of a longer one is left out.
-const MAX_STEPS_SHOWN: usize = 40;
-pub(super) const NO_NAME: i64 = -1;
+const MAX_PATH_STEPS_SHOWN: usize = 40;
+/// In place of a name's number, for a row that adds up others.
+pub(super) const NO_NAME_NUMBER: i64 = -1;
 
 /// A row of the biggest objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +30,7 @@ enum ObjectOrRun {
 }
 
 /// A run of fewer objects is shown object by object.
-const MIN_FOLDED_RUN: usize = 8;
+const MIN_FOLDED_RUN_OBJECTS: usize = 8;
 
 impl ObjectOrRun {
     fn first_object(self) -> DominatorNode {
@@ -39,7 +40,7 @@ impl ObjectOrRun {
     }
 
     /// The row's objects without those below it.
-    fn objects_of_run(self, dominator_tree_view: &DominatorTreeView<'_>) -> impl Iterator<Item = DominatorNode> {
+    fn objects_of_row(self, dominator_tree_view: &DominatorTreeView<'_>) -> impl Iterator<Item = DominatorNode> {
         std::iter::successors(Some(self.first_object()), move |&object| match self {
             ObjectOrRun::Object(_) => None,
             ObjectOrRun::Run(_) => dominator_tree_view.next_of_run(object),
@@ -49,14 +50,15 @@ impl ObjectOrRun {
 
 fn children_of_row(dominator_tree_view: &DominatorTreeView<'_>, row: ObjectOrRun) -> Vec<ObjectOrRun> {
     let mut rows = Vec::new();
-    for object in row.objects_of_run(dominator_tree_view) {
+    for object in row.objects_of_row(dominator_tree_view) {
         let next = dominator_tree_view.next_of_run(object);
         for child in dominator_tree_view.children(object) {
             match row {
                 ObjectOrRun::Run(_) if next == Some(child) => {}
                 ObjectOrRun::Object(_)
                     if next == Some(child)
-                        && dominator_tree_view.same_type_run(child, MIN_FOLDED_RUN).len() == MIN_FOLDED_RUN =>
+                        && dominator_tree_view.same_type_run(child, MIN_FOLDED_RUN_OBJECTS).len()
+                            == MIN_FOLDED_RUN_OBJECTS =>
                 {
                     rows.push(ObjectOrRun::Run(child));
                 }
@@ -69,11 +71,11 @@ fn children_of_row(dominator_tree_view: &DominatorTreeView<'_>, row: ObjectOrRun
 
 impl MapColumns {
     /// A map whose first row is the whole.
-    fn of(title: String, noun: &'static str, bytes: u64, objects: Option<u64>) -> Self {
+    fn with_whole(title: String, noun: &'static str, bytes: u64, objects: Option<u64>) -> Self {
         MapColumns {
             title,
             noun,
-            name: vec![NO_NAME],
+            name: vec![NO_NAME_NUMBER],
             parent: vec![-1],
             bytes: vec![bytes],
             objects: vec![objects],
@@ -81,15 +83,15 @@ impl MapColumns {
         }
     }
 
-    /// Adds the rows; `name` and `objects` are given for rows of the tree.
-    fn add(&mut self, pruned: &PrunedTree<u32>, mut name: impl FnMut(u32) -> i64, has_objects: bool) {
+    /// Adds the rows; `name` gives the number of a row's name. Without `has_objects` nothing is said of their objects.
+    fn add_rows(&mut self, pruned: &PrunedTree<u32>, mut name: impl FnMut(u32) -> i64, has_objects: bool) {
         self.minimum_bytes = pruned.minimum_bytes;
         for row in &pruned.rows {
             match row.content {
                 PrunedContent::Row(place) => self.name.push(name(place)),
                 PrunedContent::HiddenRows(rows) => {
                     self.hidden.insert(self.name.len(), rows);
-                    self.name.push(NO_NAME);
+                    self.name.push(NO_NAME_NUMBER);
                 }
             }
             self.parent.push(row.parent.map_or(0, |parent| parent as i64 + 1));
@@ -101,18 +103,18 @@ impl MapColumns {
 
 impl ObjectAnswers<'_> {
     pub(super) fn map_columns(&self, budgets: &PageBudgets, names: &mut NameTable) -> MapColumns {
-        let map = &self.map;
+        let map = &self.type_treemap;
         let weight = |place| RowWeight {
             bytes: map.retained_bytes(place),
-            objects: map.objects(place),
+            objects: map.subtree_objects(place),
             rank: map.name_rank(place),
         };
-        let pruned = prune(map.top_places(), |place| map.children(place).to_vec(), weight, budgets.map);
+        let pruned = prune(map.top_places(), |place| map.children(place).to_vec(), weight, budgets.map_rows);
         let tops = || map.top_places().iter().map(|&top| weight(top));
         let bytes = tops().fold(0u64, |sum, top| sum.saturating_add(top.bytes));
         let objects = tops().fold(0u64, |sum, top| sum.saturating_add(top.objects));
-        let mut columns = MapColumns::of("everything reachable".into(), "objects", bytes, Some(objects));
-        columns.add(&pruned, |place| i64::from(names.number(map.type_name(place))), true);
+        let mut columns = MapColumns::with_whole("everything reachable".into(), "objects", bytes, Some(objects));
+        columns.add_rows(&pruned, |place| i64::from(names.intern(map.type_name(place))), true);
         let mut row_of: BTreeMap<u32, usize> = BTreeMap::new();
         for (at, row) in pruned.rows.iter().enumerate() {
             let PrunedContent::Row(place) = row.content else { continue };
@@ -122,12 +124,13 @@ impl ObjectAnswers<'_> {
                 columns.deep.insert(at + 1, map.chain_length(place));
             }
         }
-        let objects = columns.ids.iter().filter_map(|(&row, id)| Some((row, self.dominator_tree_view.find(id)?)));
+        let objects =
+            columns.ids.iter().filter_map(|(&row, id)| Some((row, self.dominator_tree_view.find_object(id)?)));
         let (rows, objects): (Vec<usize>, Vec<DominatorNode>) = objects.unzip();
         columns.references = references_of(&self.dominator_tree_view, rows, &objects);
         for (number, suspect) in self.leaks.suspects.iter().enumerate() {
             // The nearest row above that is shown.
-            let mut place = map.place_of(id_of_suspect_object(&suspect));
+            let mut place = map.place_of_object(id_of_suspect_object(&suspect));
             while let Some(known) = place.filter(|place| !row_of.contains_key(place)) {
                 place = map.parent(known);
             }
@@ -139,7 +142,7 @@ impl ObjectAnswers<'_> {
     }
 
     /// The biggest objects, and the paths to the largest of them.
-    pub(super) fn add_objects(&self, budgets: &PageBudgets, names: &mut NameTable, data: &mut PageData) {
+    pub(super) fn add_objects_and_paths(&self, budgets: &PageBudgets, names: &mut NameTable, data: &mut PageData) {
         let dominator_tree_view = &self.dominator_tree_view;
         let tops: Vec<ObjectOrRun> =
             dominator_tree_view.top_objects().iter().map(|&top| ObjectOrRun::Object(top)).collect();
@@ -148,7 +151,7 @@ impl ObjectAnswers<'_> {
             objects: dominator_tree_view.dominated_objects(row.first_object()),
             rank: dominator_tree_view.id_rank(row.first_object()),
         };
-        let pruned = prune(&tops, |row| children_of_row(dominator_tree_view, row), weight, budgets.objects);
+        let pruned = prune(&tops, |row| children_of_row(dominator_tree_view, row), weight, budgets.object_rows);
         let mut columns =
             LargestObjectColumns { minimum_bytes: pruned.minimum_bytes, ..LargestObjectColumns::default() };
         let mut by_size: Vec<(u64, usize, DominatorNode)> = Vec::new();
@@ -160,8 +163,8 @@ impl ObjectAnswers<'_> {
                 PrunedContent::Row(object) => {
                     let row = dominator_tree_view.row(object.first_object());
                     columns.id.push(escaped_name(&row.id));
-                    columns.name.push(i64::from(names.number(&row.type_text())));
-                    let own = object.objects_of_run(dominator_tree_view).fold((0u64, 0u64), |(count, bytes), one| {
+                    columns.name.push(i64::from(names.intern(&row.type_text())));
+                    let own = object.objects_of_row(dominator_tree_view).fold((0u64, 0u64), |(count, bytes), one| {
                         (count + 1, bytes.saturating_add(dominator_tree_view.shallow_bytes(one)))
                     });
                     columns.shallow.push(Some(own.1));
@@ -173,8 +176,8 @@ impl ObjectAnswers<'_> {
                     ));
                 }
                 PrunedContent::HiddenRows(rows) => {
-                    columns.id.push(count_of(rows, "smaller objects"));
-                    columns.name.push(NO_NAME);
+                    columns.id.push(count_with_noun(rows, "smaller objects"));
+                    columns.name.push(NO_NAME_NUMBER);
                     columns.shallow.push(None);
                 }
             }
@@ -185,7 +188,7 @@ impl ObjectAnswers<'_> {
             columns.said.extend(said.map(|said| (at, cut_value_text(&said))));
         }
         sort::rows_by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        for &(_, at, object) in by_size.iter().take(budgets.paths) {
+        for &(_, at, object) in by_size.iter().take(budgets.path_count) {
             if let Some(reason) = self.root_path_finder.path_to(dominator_tree_view, object) {
                 data.paths.extend(path_data(&reason, names).map(|path| (at, path)));
             }
@@ -221,13 +224,13 @@ pub(super) fn id_of_suspect_object<'s>(suspect: &'s SuspectView<'_>) -> &'s str 
 
 /// The place at which a path begins: what stands before a class is the same for every class of a program.
 pub(super) fn path_start_index(path: &PathRow<'_>) -> usize {
-    path.class_start().map_or(0, |(place, _)| place)
+    path.class_and_loader_places().map_or(0, |(place, _)| place)
 }
 
 /// Some objects of a path; where it begins at a class, that says who loaded it.
-pub(super) fn shown_nodes(path: &PathRow<'_>, places: Range<usize>) -> Vec<NamedRow> {
+pub(super) fn named_path_objects(path: &PathRow<'_>, places: Range<usize>) -> Vec<PathNodeRow> {
     let mut rows = path.nodes_at(places.clone());
-    if let (Some((place, loader)), Some(first)) = (path.class_start(), rows.first_mut())
+    if let (Some((place, loader)), Some(first)) = (path.class_and_loader_places(), rows.first_mut())
         && place == places.start
         && let Some(loader) =
             path.nodes_at(loader..loader + 1).first().map(|loader| fit_name(&loader.row.type_text(), 0).into_owned())
@@ -240,32 +243,37 @@ pub(super) fn shown_nodes(path: &PathRow<'_>, places: Range<usize>) -> Vec<Named
 
 fn path_data(reason: &FoundRootPath<'_>, names: &mut NameTable) -> Option<PathData> {
     let path = reason.path()?;
-    let is_on_all = reason.steps_on_all_paths();
+    let is_on_all = reason.is_on_all_paths_by_step();
     let (start, count) = (path_start_index(&path), path.length() + 1);
-    let left_out = (count - start).saturating_sub(MAX_STEPS_SHOWN);
+    let left_out = (count - start).saturating_sub(MAX_PATH_STEPS_SHOWN);
     let ends = if left_out > 0 {
-        [start..start + MAX_STEPS_SHOWN / 2, count - MAX_STEPS_SHOWN / 2..count]
+        [start..start + MAX_PATH_STEPS_SHOWN / 2, count - MAX_PATH_STEPS_SHOWN / 2..count]
     } else {
         [start..count, count..count]
     };
     let mut steps = Vec::new();
     for places in ends {
         if left_out > 0 && places.end == count {
-            steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0, String::new()));
+            steps.push((
+                format!("… {} …", count_with_noun(left_out as u64, "more steps")),
+                NO_NAME_NUMBER,
+                0,
+                String::new(),
+            ));
         }
-        for (NamedRow { row, reference, .. }, &is_on_all) in
-            shown_nodes(&path, places.clone()).iter().zip(&is_on_all[places])
+        for (PathNodeRow { row, reference, .. }, &is_on_all) in
+            named_path_objects(&path, places.clone()).iter().zip(&is_on_all[places])
         {
-            let name = i64::from(names.number(&row.type_text()));
+            let name = i64::from(names.intern(&row.type_text()));
             let reference = reference.as_deref().map(escaped_name).unwrap_or_default();
             steps.push((escaped_name(&row.id), name, u8::from(is_on_all), reference));
         }
     }
-    Some(PathData { root: escaped_name(&path.holders()), steps })
+    Some(PathData { root: escaped_name(&path.holders_in_words()), steps })
 }
 
 /// The columns of a heap of allocation totals: its root is the whole.
-pub(super) fn heap_columns(
+pub(super) fn heap_map_columns(
     tree: &HeapTree<'_>,
     title: String,
     budgets: &PageBudgets,
@@ -287,12 +295,12 @@ pub(super) fn heap_columns(
         let row = &rows[at as usize].row;
         RowWeight { bytes: row.bytes, objects: row.allocations.unwrap_or(0), rank: 0 }
     };
-    let pruned = prune(&children[0], |row| children[row as usize].clone(), weight, budgets.map);
-    let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
+    let pruned = prune(&children[0], |row| children[row as usize].clone(), weight, budgets.map_rows);
+    let mut columns = MapColumns::with_whole(title, "allocations", whole.row.bytes, whole.row.allocations);
     let name = |at: u32| match &rows[at as usize].row {
-        row if row.kind == BreakdownRowKind::Other => NO_NAME,
-        row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
+        row if row.kind == BreakdownRowKind::Other => NO_NAME_NUMBER,
+        row => i64::from(names.intern(if row.name.is_empty() { "\"\"" } else { row.name })),
     };
-    columns.add(&pruned, name, whole.row.allocations.is_some());
+    columns.add_rows(&pruned, name, whole.row.allocations.is_some());
     columns
 }

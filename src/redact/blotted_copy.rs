@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::names::hide_user_names;
 use super::options::{LostBytes, RedactError};
-use crate::input::{Blot, ReadError, Source};
+use crate::input::{BlottedPart, ReadError, Source};
 
 /// Bytes that are copied at a time.
 const COPY_BUFFER_BYTES: usize = 1 << 20;
@@ -14,7 +14,7 @@ const OVERLAP_BYTES: usize = 512;
 /// place of users' names in them.
 pub(super) fn copy_with_blots(
     mut source: Source,
-    (parts, unread_from): (&[Blot], Option<u64>),
+    (parts, unread_from): (&[BlottedPart], Option<u64>),
     has_paths: bool,
     out: &mut dyn Write,
 ) -> Result<(u64, LostBytes), RedactError> {
@@ -52,7 +52,7 @@ pub(super) fn copy_with_blots(
         kept = end - done;
     }
     if let Some(first_at) = unread_from.filter(|&from| from < offset) {
-        lost = LostBytes { bytes: offset - first_at, first_at, is_cut: false };
+        lost = LostBytes { bytes: offset - first_at, first_offset: first_at, is_cut: false };
     }
     Ok((offset, lost))
 }

@@ -14,7 +14,7 @@ use crate::answers::{
 };
 use crate::dump::OpenDump;
 use crate::graph::{GraphNameId, HeapGraph, NodeId, TypeId};
-use crate::units::{count_of, format_count};
+use crate::units::{count_with_noun, format_count};
 
 /// Levels of the dominator tree whose rows are compared; the tree itself is compared whole.
 const COMPARED_TREE_DEPTH: usize = 3;
@@ -46,6 +46,7 @@ pub struct DumpDigest {
     path: String,
     /// What, and its hashes: each with the object that it begins with, where it is one of objects.
     hashed_parts: Vec<(String, Vec<(u64, String)>)>,
+    /// What, and the answer as data.
     answers: Vec<(&'static str, Value)>,
 }
 
@@ -59,10 +60,13 @@ impl DumpDigest {
         let path = dump.path().map(|path| path.display().to_string()).unwrap_or_default();
         let mut seen = DumpDigest { format: dump.info().format.to_string(), path, ..DumpDigest::default() };
         if let Some(graph) = dump.graph() {
-            let types: Vec<u64> = graph.types().ids().map(|id| hash_of(renamed(names, graph.type_name(id)))).collect();
+            let types: Vec<u64> =
+                graph.types().ids().map(|id| hash_of(name_in_copy(names, graph.type_name(id)))).collect();
             let type_of = |type_id: TypeId| types.get(type_id.index());
-            let what =
-                format!("{} with ids, types, sizes and references", count_of(graph.node_count() as u64, "objects"));
+            let what = format!(
+                "{} with ids, types, sizes and references",
+                count_with_noun(graph.node_count() as u64, "objects")
+            );
             seen.add_object_hashes(graph, what, |node, hasher| {
                 (graph.original_id(node), type_of(graph.type_of(node)), graph.shallow_bytes(node)).hash(hasher);
                 graph.references(node).for_each(|to| (to.node.index(), to.is_weak).hash(hasher));
@@ -71,9 +75,9 @@ impl DumpDigest {
                 let text = format!("{:?}", (root.kind, root.flags, root.thread, root.frame, root.origin));
                 (hash_of((root.node.index(), text)), format!("a root of {}", graph.display_id(root.node)))
             });
-            seen.hashed_parts.push((count_of(graph.roots().len() as u64, "root records"), roots.collect()));
+            seen.hashed_parts.push((count_with_noun(graph.roots().len() as u64, "root records"), roots.collect()));
             seen.hashed_parts.push(thread_hashes(graph, names));
-            if !graph.references_missing() {
+            if !graph.lacks_references() {
                 let (dominators, retained) = dump.dominators()?;
                 seen.add_object_hashes(graph, "dominators and retained sizes of all objects".into(), |node, hasher| {
                     match dominators.dominator_of(node) {
@@ -108,15 +112,15 @@ fn hash_of(value: impl Hash) -> u64 {
 }
 
 /// A name as it is in the copy.
-fn renamed(names: &NameMap, name: &str) -> String {
+fn name_in_copy(names: &NameMap, name: &str) -> String {
     let renamed = names.rename(name.as_bytes()).map(|name| String::from_utf8_lossy(&name).into_owned());
     without_program_data(renamed.as_deref().unwrap_or(name)).into_owned()
 }
 
 fn thread_hashes(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, String)>) {
-    let text = |name: Option<GraphNameId>| name.map(|name| renamed(names, graph.name(name)));
+    let text = |name: Option<GraphNameId>| name.map(|name| name_in_copy(names, graph.name(name)));
     let frames = graph.frames().iter().map(|frame| {
-        let class = frame.class.map(|class| renamed(names, graph.type_name(class)));
+        let class = frame.class.map(|class| name_in_copy(names, graph.type_name(class)));
         hash_of((
             class,
             format!("{:?}", frame.line),
@@ -125,13 +129,15 @@ fn thread_hashes(graph: &HeapGraph, names: &NameMap) -> (String, Vec<(u64, Strin
             text(frame.source_file),
         ))
     });
-    let threads =
-        graph.threads().iter().map(|thread| hash_of(format!("{:?}", (thread.serial, thread.node, thread.frames()))));
+    let threads = graph
+        .threads()
+        .iter()
+        .map(|thread| hash_of(format!("{:?}", (thread.serial, thread.node, thread.frame_range()))));
     let hashes =
         threads.map(|hash| (hash, "a thread".to_string())).chain(frames.map(|hash| (hash, "a frame".to_string())));
     let hashes = hashes.collect();
     let frames = format_count(graph.frames().len() as u64);
-    (format!("{} with {frames} frames", count_of(graph.threads().len() as u64, "threads")), hashes)
+    (format!("{} with {frames} frames", count_with_noun(graph.threads().len() as u64, "threads")), hashes)
 }
 
 /// Compares what was seen of a dump with what was seen of its copy; answers unless `is_renamed`.
@@ -165,7 +171,7 @@ pub fn compare(dump: &DumpDigest, copy: &DumpDigest, is_renamed: bool) -> Vec<Co
 /// Answers as data.
 fn compared_answers(dump: &OpenDump) -> Result<Vec<(&'static str, Value)>, AnswerError> {
     let value = |answer: serde_json::Result<Value>| answer.unwrap_or_default();
-    let has_tree = dump.graph().is_some_and(|graph| !graph.references_missing());
+    let has_tree = dump.graph().is_some_and(|graph| !graph.lacks_references());
     let options = HistogramOptions { retained: has_tree.then_some(RetainedBy::Minimum), ..Default::default() };
     let mut answers = vec![("the histogram", value(serde_json::to_value(histogram(dump, &options)?)))];
     if !has_tree {

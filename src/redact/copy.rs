@@ -6,17 +6,17 @@ use super::compare::CopyCheck;
 use super::dump_file::DumpFile;
 use super::lines::copy_lines;
 use super::names::hide_user_names;
-use super::options::{RedactError, RedactOptions, Redacted};
+use super::options::{RedactError, RedactOptions, RedactedCopy};
 use super::{blotted_copy, hprof, json, v8};
 use crate::input::{ReadError, ReadOptions, Source, count_types, detect, gcdump, ibm_classic, nettrace, xna_cf};
-use crate::units::{count_of, format_count};
+use crate::units::{count_with_noun, format_count};
 
 /// Writes a copy of a dump without its values.
 ///
 /// # Errors
 /// When the dump cannot be read, is of a format without a writer, or (if that is asked for) is damaged; when the copy cannot
 /// be written.
-pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> Result<Redacted, RedactError> {
+pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> Result<RedactedCopy, RedactError> {
     let mut source = file.open()?;
     let format = detect(&source, &options.read)?.format();
     let (bytes, lost) = match format.name {
@@ -26,7 +26,7 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
         "phd" => {
             let counted = count_types(source, &ReadOptions { strict: false, ..options.read.clone() })?;
             let lost = ["bad-record", "data-after-end", "truncated"];
-            let unread_from = counted.diagnostics.first_byte_of(&lost);
+            let unread_from = counted.diagnostics.first_offset_of(&lost);
             blotted_copy::copy_with_blots(file.open()?, (&[], unread_from), false, out)
         }
         "xna-cf" | "ibm-classic" => copy_lines(&mut source, out, |line, out| {
@@ -44,14 +44,14 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
             let (parts, unread_from) = parts(source)?;
             blotted_copy::copy_with_blots(file.open()?, (&parts, unread_from), true, out)
         }
-        _ => json::copy_json(&mut source, format.name, options.equality.is_some(), out)
+        _ => json::copy_json(&mut source, format.name, options.equality_hash.is_some(), out)
             .unwrap_or(Err(RedactError::UnsupportedFormat(format.title))),
     }?;
     if options.is_strict && (lost.bytes > 0 || lost.is_cut) {
         return Err(RedactError::Damaged(lost));
     }
     let has_values = matches!(format.name, "heapgraph" | "ruby-objspace");
-    Ok(Redacted { format: format.name, bytes, lost, has_values, has_names: true })
+    Ok(RedactedCopy { format: format.name, bytes, lost, has_values, has_names: true })
 }
 
 /// Looks for what is left of a dump in its copy: no run of six bytes that reads as a text may be in both, unless it is part of a
@@ -68,7 +68,7 @@ pub fn check_redacted_copy(
     let reader = detect(&dump.open()?, &options.read)?;
     let mut checks = Vec::new();
     let left = match reader.name() {
-        "hprof" => hprof::find_remaining_content(dump, copy, &options.keep, &options.names)?,
+        "hprof" => hprof::find_remaining_content(dump, copy, &options.kept_fields, &options.names)?,
         "v8-snapshot" => v8::find_remaining_content(dump, copy, &options.names)?,
         name => {
             checks.push(compare_with_new_copy(dump, copy, options)?);
@@ -82,7 +82,7 @@ pub fn check_redacted_copy(
     let what = format!(
         "no text is left: {} runs of six bytes looked for in {} of the copy",
         format_count(runs.looked_for_count),
-        count_of(left.bytes, "bytes")
+        count_with_noun(left.copy_bytes, "bytes")
     );
     let found = format!(
         "{} runs are left, the first from byte {} of the dump",
@@ -90,11 +90,12 @@ pub fn check_redacted_copy(
         runs.first_remaining_offset.unwrap_or(0)
     );
     checks.push(CopyCheck::new(what, (runs.remaining_count > 0).then_some(found)));
-    if left.numbers > 0 {
+    if left.compared_number_count > 0 {
         // Of very many one may become itself.
-        let is_left = left.unchanged_numbers > left.numbers >> 24;
-        let what = format!("no number is left: {} that are not zero compared", format_count(left.numbers));
-        let found = format!("{} are the same in the copy", format_count(left.unchanged_numbers));
+        let is_left = left.unchanged_number_count > left.compared_number_count >> 24;
+        let what =
+            format!("no number is left: {} that are not zero compared", format_count(left.compared_number_count));
+        let found = format!("{} are the same in the copy", format_count(left.unchanged_number_count));
         checks.push(CopyCheck::new(what, is_left.then_some(found)));
     }
     Ok(checks)
@@ -106,13 +107,14 @@ fn compare_with_new_copy(dump: &DumpFile, copy: &DumpFile, options: &RedactOptio
     redact(dump, options, &mut compared)?;
     let has_more = compared.source.fill(&mut [0]).map_err(ReadError::from)? > 0;
     let differs_at = compared.differs_at.or(has_more.then_some(compared.position));
-    let what = format!("all {} are those that redact writes", count_of(compared.position, "bytes"));
+    let what = format!("all {} are those that redact writes", count_with_noun(compared.position, "bytes"));
     Ok(CopyCheck::new(what, differs_at.map(|at| format!("other bytes from {at} on"))))
 }
 
 /// Compares what is written with a file.
 struct ComparingWriter {
     source: Source,
+    /// Bytes of the file that are compared.
     bytes: Vec<u8>,
     position: u64,
     differs_at: Option<u64>,

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::de::IgnoredAny;
 
 use super::dump_file::DumpFile;
-use super::json_redactor::{JsonPosition, JsonRedactor, Rule, TextDecision};
+use super::json_redactor::{JsonPosition, JsonRedactor, TextDecision, TextRule};
 use super::lines::copy_lines;
 use super::names::hide_user_names;
 use super::options::{LostBytes, RedactError, RemainingContent};
@@ -132,7 +132,7 @@ fn decide_heapgraph_text(place: &JsonPosition, text: &str) -> TextDecision {
 }
 
 /// The rule of a format of JSON, and whether its lines are apart.
-fn rule_of(format: &str) -> Option<(Rule, bool)> {
+fn rule_of(format: &str) -> Option<(TextRule, bool)> {
     match format {
         "memory-infra" => Some((decide_trace_text, false)),
         "ruby-objspace" => Some((decide_ruby_text, true)),
@@ -158,7 +158,7 @@ pub(super) fn find_remaining_content(
     });
     let looked = looked.and_then(|_| for_each_text(copy, rule, |text, _, _| left.runs.add_copy_bytes(text)));
     let looked = looked.and_then(|bytes| {
-        left.bytes = bytes;
+        left.copy_bytes = bytes;
         for_each_text(dump, rule, |text, stays, offset| {
             if !stays {
                 left.runs.look_for_runs(text, offset)
@@ -171,12 +171,12 @@ pub(super) fn find_remaining_content(
 /// Shows each text: as it stands in the file, whether it stays, about where it stands. Returns the file's length.
 fn for_each_text(
     file: &DumpFile,
-    (rule, has_lines): (Rule, bool),
+    (rule, has_lines): (TextRule, bool),
     mut see: impl FnMut(&[u8], bool, u64),
 ) -> Result<u64, ReadError> {
     let (mut source, mut lexer, mut bytes, mut offset) =
         (file.open()?, JsonRedactor::new(rule, false), vec![0; READ_BYTES], 0);
-    lexer.texts = Some(Vec::new());
+    lexer.seen_texts = Some(Vec::new());
     loop {
         let got = source.fill(&mut bytes)?;
         for &byte in &bytes[..got] {
@@ -186,7 +186,11 @@ fn for_each_text(
             }
         }
         lexer.out.clear();
-        lexer.texts.iter_mut().flat_map(|texts| texts.drain(..)).for_each(|(text, stays)| see(&text, stays, offset));
+        lexer
+            .seen_texts
+            .iter_mut()
+            .flat_map(|texts| texts.drain(..))
+            .for_each(|(text, stays)| see(&text, stays, offset));
         offset += got as u64;
         if got < bytes.len() {
             return Ok(offset);
@@ -254,7 +258,7 @@ fn copy_trace(
         if lexer.is_broken {
             let bytes_behind = (got - sound_bytes) as u64;
             let mut lost =
-                LostBytes { bytes: bytes_behind, first_at: offset + sound_bytes as u64, ..LostBytes::default() };
+                LostBytes { bytes: bytes_behind, first_offset: offset + sound_bytes as u64, ..LostBytes::default() };
             while got == bytes.len() {
                 got = source.fill(&mut bytes).map_err(ReadError::from)?;
                 lost.bytes += got as u64;
@@ -263,7 +267,7 @@ fn copy_trace(
         }
         offset += got as u64;
         if got < bytes.len() {
-            return Ok((total, LostBytes { is_cut: lexer.place.depth() > 0, ..LostBytes::default() }));
+            return Ok((total, LostBytes { is_cut: lexer.position.depth() > 0, ..LostBytes::default() }));
         }
     }
 }

@@ -1,11 +1,11 @@
-//! JSON byte by byte: texts that a format lets pass, numbers, `true`, `false`, `null` and signs. Other texts become fillers
-//! of their length, other words 0.
+//! JSON byte by byte: texts that a format lets pass (without names of users), numbers but values, `true`, `false`, `null` and
+//! signs. Other texts become fillers of their length, other words and values 0.
 
 use rustc_hash::FxHashMap;
 
 use super::filler::FillerMaker;
 use super::names::hide_user_names;
-use crate::input::v8_snapshot::block::unescape;
+use crate::input::v8_snapshot::block::push_unescaped;
 
 /// Longer texts do not stay.
 const MAX_KEPT_TEXT_BYTES: usize = 64 << 20;
@@ -22,7 +22,7 @@ pub(super) enum TextDecision {
 }
 
 /// A format: what becomes of a text at a place.
-pub(super) type Rule = fn(&JsonPosition, &str) -> TextDecision;
+pub(super) type TextRule = fn(&JsonPosition, &str) -> TextDecision;
 
 /// What may come next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl JsonPosition {
     }
 
     /// A sign that is no quote; false where none like it may come.
-    fn pass_sign(&mut self, sign: u8) -> bool {
+    fn advance_past_sign(&mut self, sign: u8) -> bool {
         use ExpectedToken::{Colon, CommaOrEnd, ElementOrEnd, Key, KeyOrEnd, Value};
         let is_in_object = self.open_brackets.last().is_some_and(|(bracket, _)| *bracket == b'{');
         let expected = self.expected;
@@ -113,7 +113,7 @@ impl JsonPosition {
     }
 
     /// A text, a number or a word; false where none may come.
-    fn pass_value(&mut self, is_text: bool) -> bool {
+    fn advance_past_value(&mut self, is_text: bool) -> bool {
         let expected = self.expected;
         self.expected = if self.is_key() { ExpectedToken::Colon } else { ExpectedToken::CommaOrEnd };
         match expected {
@@ -126,15 +126,15 @@ impl JsonPosition {
 
 /// Goes through JSON, and collects what may stay of it.
 pub(super) struct JsonRedactor {
-    rule: Rule,
-    pub(super) place: JsonPosition,
+    rule: TextRule,
+    pub(super) position: JsonPosition,
     /// What may stay so far. Who takes it leaves it empty.
     pub(super) out: Vec<u8>,
     fillers: FillerMaker,
     /// By text: its number, where equal ones stay equal; 30 bytes for each.
     filler_numbers: Option<FxHashMap<Vec<u8>, u64>>,
-    /// A text from behind its quote on, or a word.
-    text: Vec<u8>,
+    /// What has come of the text or word at hand; of a text from behind its quote on.
+    open_token: Vec<u8>,
     is_in_text: bool,
     is_escaped: bool,
     /// A text was met of which the rule says so.
@@ -142,30 +142,30 @@ pub(super) struct JsonRedactor {
     /// Something came that breaks the rules of JSON.
     pub(super) is_broken: bool,
     /// Where they are asked for, texts as they stand in the file, and whether they stay. Who takes them leaves it empty.
-    pub(super) texts: Option<Vec<(Vec<u8>, bool)>>,
+    pub(super) seen_texts: Option<Vec<(Vec<u8>, bool)>>,
 }
 
 impl JsonRedactor {
-    pub(super) fn new(rule: Rule, keeps_equality: bool) -> Self {
+    pub(super) fn new(rule: TextRule, keeps_equality: bool) -> Self {
         JsonRedactor {
             rule,
-            place: JsonPosition::default(),
+            position: JsonPosition::default(),
             out: Vec::new(),
             fillers: FillerMaker::default(),
             filler_numbers: keeps_equality.then(FxHashMap::default),
-            text: Vec::new(),
+            open_token: Vec::new(),
             is_in_text: false,
             is_escaped: false,
             is_refused: false,
             is_broken: false,
-            texts: None,
+            seen_texts: None,
         }
     }
 
     /// Forgets what is open: a line begins.
     pub(super) fn begin_line(&mut self) {
-        self.text.clear();
-        (self.place, self.is_in_text, self.is_escaped) = (JsonPosition::default(), false, false);
+        self.open_token.clear();
+        (self.position, self.is_in_text, self.is_escaped) = (JsonPosition::default(), false, false);
     }
 
     pub(super) fn push_byte(&mut self, byte: u8) {
@@ -176,8 +176,8 @@ impl JsonRedactor {
         if self.is_in_text || !is_sign {
             self.is_escaped = self.is_in_text && byte == b'\\' && !self.is_escaped;
             self.is_broken |= byte < b' ';
-            if self.text.len() < MAX_KEPT_TEXT_BYTES {
-                self.text.push(byte);
+            if self.open_token.len() < MAX_KEPT_TEXT_BYTES {
+                self.open_token.push(byte);
             }
             return;
         }
@@ -185,19 +185,19 @@ impl JsonRedactor {
         if byte == b'"' {
             return self.is_in_text = true;
         }
-        self.is_broken |= !self.place.pass_sign(byte);
+        self.is_broken |= !self.position.advance_past_sign(byte);
         self.out.push(byte);
     }
 
     /// A number, which under `value` becomes zero, or a word.
     pub(super) fn end_word(&mut self) {
-        if self.text.is_empty() {
+        if self.open_token.is_empty() {
             return;
         }
-        let word = std::mem::take(&mut self.text);
+        let word = std::mem::take(&mut self.open_token);
         let number = std::str::from_utf8(&word).ok().filter(|word| word.parse::<f64>().is_ok_and(f64::is_finite));
         match (number, &word[..]) {
-            (Some(_), word) if self.place.enclosing_key() == "value" => {
+            (Some(_), word) if self.position.enclosing_key() == "value" => {
                 self.out.extend(word.iter().map(|byte| if byte.is_ascii_digit() { b'0' } else { *byte }));
             }
             (Some(_), word) | (None, word @ (b"true" | b"false" | b"null")) => self.out.extend_from_slice(word),
@@ -206,26 +206,26 @@ impl JsonRedactor {
                 self.out.push(b'0');
             }
         }
-        self.is_broken |= !self.place.pass_value(false);
+        self.is_broken |= !self.position.advance_past_value(false);
     }
 
     fn end_text(&mut self) {
         self.is_in_text = false;
-        let raw = std::mem::take(&mut self.text);
+        let raw = std::mem::take(&mut self.open_token);
         let mut text = Vec::new();
-        unescape(&raw, &mut text);
+        push_unescaped(&raw, &mut text);
         let plain = String::from_utf8_lossy(&text);
         let fate =
-            if raw.len() < MAX_KEPT_TEXT_BYTES { (self.rule)(&self.place, &plain) } else { TextDecision::Replace };
+            if raw.len() < MAX_KEPT_TEXT_BYTES { (self.rule)(&self.position, &plain) } else { TextDecision::Replace };
         self.is_refused |= fate == TextDecision::RefuseFile;
-        if self.place.is_key()
-            && self.place.untracked_depth == 0
-            && let Some((_, key)) = self.place.open_brackets.last_mut()
+        if self.position.is_key()
+            && self.position.untracked_depth == 0
+            && let Some((_, key)) = self.position.open_brackets.last_mut()
         {
             *key = plain.clone().into_owned();
         }
-        self.is_broken |= !self.place.pass_value(true);
-        if let Some(texts) = &mut self.texts {
+        self.is_broken |= !self.position.advance_past_value(true);
+        if let Some(texts) = &mut self.seen_texts {
             texts.push((raw.clone(), fate == TextDecision::Keep));
         }
         self.out.push(b'"');

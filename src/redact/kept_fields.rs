@@ -13,7 +13,7 @@ const FIELD_OF_ALL_TEXTS: &str = "java.lang.String.value";
 /// Fields, as `Class.field`, whose values stay.
 #[derive(Debug, Clone, Default)]
 pub struct KeptFields {
-    exact: FxHashSet<String>,
+    exact_names: FxHashSet<String>,
     patterns: Vec<TypePattern>,
 }
 
@@ -21,15 +21,15 @@ impl KeptFields {
     /// Those of `keep.txt`, and the sizes of the collections of Java and Android.
     pub fn known() -> Self {
         let lines = KNOWN_KEPT_FIELDS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let exact = lines.map(String::from).chain(CollectionRules::known().size_fields());
-        KeptFields { exact: exact.collect(), patterns: Vec::new() }
+        let exact = lines.map(String::from).chain(CollectionRules::built_in().size_field_names());
+        KeptFields { exact_names: exact.collect(), patterns: Vec::new() }
     }
 
     /// Adds the fields that a pattern means: a name, a glob or a `/regex/` over `Class.field`.
     ///
     /// # Errors
     /// When the pattern is none, or means the characters of all texts.
-    pub fn add(&mut self, text: &str) -> Result<(), String> {
+    pub fn add_pattern(&mut self, text: &str) -> Result<(), String> {
         let is_plain = !text.contains(['*', '?']) && !text.starts_with(['/', '=']);
         let pattern = TypePattern::parse(&if is_plain { format!("={text}") } else { text.to_string() })?;
         if pattern.matches(FIELD_OF_ALL_TEXTS) {
@@ -46,11 +46,11 @@ impl KeptFields {
 
     /// Returns true if the values of a field of a class stay.
     pub fn contains(&self, class: &str, field: &str) -> bool {
-        if self.exact.is_empty() && self.patterns.is_empty() {
+        if self.exact_names.is_empty() && self.patterns.is_empty() {
             return false;
         }
         let name = format!("{class}.{field}");
-        self.exact.contains(&name) || self.patterns.iter().any(|pattern| pattern.matches(&name))
+        self.exact_names.contains(&name) || self.patterns.iter().any(|pattern| pattern.matches(&name))
     }
 }
 
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn patterns_are_whole_names_or_globs() {
         let mut keep = KeptFields::default();
-        keep.add("app.Order.state").expect("a name");
-        keep.add("app.Item.*").expect("a glob");
+        keep.add_pattern("app.Order.state").expect("a name");
+        keep.add_pattern("app.Item.*").expect("a glob");
         for (class, field, is_kept) in [
             ("app.Order", "state", true),
             ("app.Order", "stateOfUser", false),
@@ -89,7 +89,7 @@ mod tests {
             assert_eq!(keep.contains(class, field), is_kept, "{class}.{field}");
         }
         for refused in ["java.lang.String.value", "*", "java.lang.*", "size", "/[/"] {
-            assert!(keep.add(refused).is_err(), "{refused}");
+            assert!(keep.add_pattern(refused).is_err(), "{refused}");
         }
     }
 }

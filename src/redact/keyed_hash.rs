@@ -17,6 +17,7 @@ pub struct KeyedHash {
 #[derive(Debug)]
 pub(super) struct PartialDigest {
     hashers: [DefaultHasher; 2],
+    /// All bytes so far were zero.
     is_zero: bool,
 }
 

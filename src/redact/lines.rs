@@ -32,9 +32,9 @@ pub(super) fn copy_lines(
             } else if !copy(line, &mut copied) {
                 copied.truncate(before);
                 copied.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
-                let first_at = if lost.bytes == 0 { offset } else { lost.first_at };
+                let first_at = if lost.bytes == 0 { offset } else { lost.first_offset };
                 let is_cut = is_last && !line.ends_with(b"\n");
-                lost = LostBytes { bytes: lost.bytes + line.len() as u64, first_at, is_cut };
+                lost = LostBytes { bytes: lost.bytes + line.len() as u64, first_offset: first_at, is_cut };
             }
             offset += line.len() as u64;
         }

@@ -27,4 +27,4 @@ pub use dump_file::DumpFile;
 pub use kept_fields::KeptFields;
 pub use keyed_hash::KeyedHash;
 pub use names::NameMap;
-pub use options::{LostBytes, RedactError, RedactOptions, Redacted, lost_text};
+pub use options::{LostBytes, RedactError, RedactOptions, RedactedCopy, lost_text};

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 /// Letters of a user's name, at most.
 const MAX_USER_NAME_UNITS: usize = 64;
 /// Folders with one folder for each user.
-const HOME_FOLDERS: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
+const HOME_PARENT_FOLDERS: [&str; 4] = ["/home/", "/Users/", "\\Users\\", "\\Documents and Settings\\"];
 
 /// Starts of names, and what takes their place.
 #[derive(Debug, Clone, Default)]
 pub struct NameMap {
-    /// With dots, the longest first.
-    pairs: Vec<(String, String)>,
+    /// (start, what takes its place), with dots, the longest first.
+    prefix_pairs: Vec<(String, String)>,
 }
 
 impl NameMap {
@@ -29,12 +29,12 @@ impl NameMap {
             }
         }
         pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        Ok(NameMap { pairs })
+        Ok(NameMap { prefix_pairs: pairs })
     }
 
     /// Returns true if no name is changed.
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.prefix_pairs.is_empty()
     }
 
     /// The other name, or signature, in the form that it has (dots or slashes); `None` where it stays.
@@ -46,7 +46,7 @@ impl NameMap {
         let mut renamed = String::with_capacity(name.len());
         let (mut rest, mut is_start) = (name, true);
         while let Some(next) = rest.chars().next() {
-            let found = self.pairs.iter().filter(|_| is_start).find_map(|(from, to)| {
+            let found = self.prefix_pairs.iter().filter(|_| is_start).find_map(|(from, to)| {
                 let slashed = from.replace('.', "/");
                 let form = [(from.clone(), to.clone()), (slashed, to.replace('.', "/"))];
                 form.into_iter().find(|(from, _)| {
@@ -108,7 +108,7 @@ pub(super) fn without_program_data(name: &str) -> Cow<'_, str> {
         );
     }
     data.retain(|part| !part.is_empty());
-    if data.is_empty() && !HOME_FOLDERS.iter().any(|home| name.contains(home)) {
+    if data.is_empty() && !HOME_PARENT_FOLDERS.iter().any(|home| name.contains(home)) {
         return Cow::Borrowed(name);
     }
     let mut cleaned = String::with_capacity(name.len());
@@ -127,7 +127,7 @@ pub(super) fn without_program_data(name: &str) -> Cow<'_, str> {
 
 /// Puts letters in place of users' names in paths, in one byte a character and in two.
 pub(super) fn hide_user_names(bytes: &mut [u8]) {
-    for home in HOME_FOLDERS {
+    for home in HOME_PARENT_FOLDERS {
         let wide: Vec<u8> = home.bytes().flat_map(|byte| [byte, 0]).collect();
         for (pattern, width) in [(home.as_bytes(), 1), (&wide[..], 2)] {
             let mut from = 0;

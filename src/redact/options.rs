@@ -7,7 +7,7 @@ use super::keyed_hash::KeyedHash;
 use super::names::NameMap;
 use super::text_runs::TextRuns;
 use crate::input::{ReadError, ReadOptions};
-use crate::units::count_of;
+use crate::units::count_with_noun;
 
 /// Options of a copy: what becomes of values and names.
 #[derive(Debug, Default)]
@@ -15,9 +15,9 @@ pub struct RedactOptions {
     /// The reader of the dump, as for reading it.
     pub read: ReadOptions,
     /// Fields whose values stay. Default: none; [`KeptFields::known`] has those that say how much there is.
-    pub keep: KeptFields,
+    pub kept_fields: KeptFields,
     /// Equal values stay equal, by a hash with this key. Default: all become zero.
-    pub equality: Option<KeyedHash>,
+    pub equality_hash: Option<KeyedHash>,
     /// Other names for classes and fields. Default: names stay.
     pub names: NameMap,
     /// What cannot be parsed is an error.
@@ -25,15 +25,15 @@ pub struct RedactOptions {
 }
 
 impl RedactOptions {
-    pub(super) fn hash(&self) -> Option<&KeyedHash> {
-        self.equality.as_ref()
+    pub(super) fn keyed_hash(&self) -> Option<&KeyedHash> {
+        self.equality_hash.as_ref()
     }
 }
 
 /// A copy that was written.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Redacted {
+pub struct RedactedCopy {
     /// The reader's name of its format.
     pub format: &'static str,
     /// Unpacked bytes.
@@ -69,8 +69,8 @@ pub enum RedactError {
 
 /// What is lost, in words.
 pub fn lost_text(lost: &LostBytes) -> String {
-    let bytes = count_of(lost.bytes, "bytes");
-    let at = format!("{bytes} cannot be parsed (first at byte {})", lost.first_at);
+    let bytes = count_with_noun(lost.bytes, "bytes");
+    let at = format!("{bytes} cannot be parsed (first at byte {})", lost.first_offset);
     match (lost.bytes, lost.is_cut) {
         (0, _) => "the dump is cut off".to_string(),
         (_, true) => format!("the dump is cut off, and {at}"),
@@ -84,10 +84,10 @@ pub(super) struct RemainingContent {
     /// Runs of texts that were asked for, and those that are left.
     pub(super) runs: TextRuns,
     /// Bytes of the copy.
-    pub(super) bytes: u64,
+    pub(super) copy_bytes: u64,
     /// Numbers and arrays that are not zero, and those of them that are the same in the copy.
-    pub(super) numbers: u64,
-    pub(super) unchanged_numbers: u64,
+    pub(super) compared_number_count: u64,
+    pub(super) unchanged_number_count: u64,
 }
 
 /// Bytes that could not be parsed.
@@ -96,7 +96,7 @@ pub struct LostBytes {
     /// How many.
     pub bytes: u64,
     /// Offset of the first.
-    pub first_at: u64,
+    pub first_offset: u64,
     /// The file ends before what it says it has.
     pub is_cut: bool,
 }

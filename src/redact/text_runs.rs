@@ -6,14 +6,14 @@ use rustc_hash::FxHashSet;
 pub(super) const RUN_BYTES: usize = 6;
 
 /// A run as a number.
-type Run = u64;
+type RunNumber = u64;
 
 /// Does a run read as a text? In one byte a character (at least four of six ASCII, the others letters), as UTF-8, or in two
 /// bytes a character, the high one first or last.
 fn is_text(run: &[u8; RUN_BYTES]) -> bool {
     let ascii = run.iter().filter(|byte| is_ascii_text_byte(**byte)).count();
     (ascii >= 4 && run.iter().all(|byte| is_ascii_text_byte(*byte) || *byte >= 0xC0))
-        || (ascii < 6 && is_utf8(run))
+        || (ascii < 6 && is_non_ascii_utf8(run))
         || is_utf16_text([0, 2, 4].map(|at| (run[at], run[at + 1])))
         || is_utf16_text([0, 2, 4].map(|at| (run[at + 1], run[at])))
 }
@@ -23,7 +23,7 @@ fn is_ascii_text_byte(byte: u8) -> bool {
 }
 
 /// Letters beyond ASCII, the first and the last perhaps cut.
-fn is_utf8(run: &[u8; RUN_BYTES]) -> bool {
+fn is_non_ascii_utf8(run: &[u8; RUN_BYTES]) -> bool {
     let start = run.iter().take_while(|byte| matches!(byte, 0x80..=0xBF)).count();
     let end = match std::str::from_utf8(&run[start..]) {
         Ok(_) => true,
@@ -44,7 +44,7 @@ fn is_utf16_text(units: [(u8, u8); 3]) -> bool {
 }
 
 /// Shows each run of `bytes` that reads as a text, with its offset.
-fn for_each_run(bytes: &[u8], mut see: impl FnMut(usize, Run)) {
+fn for_each_run(bytes: &[u8], mut see: impl FnMut(usize, RunNumber)) {
     for (at, run) in bytes.windows(RUN_BYTES).enumerate() {
         if let Ok(run) = <&[u8; RUN_BYTES]>::try_from(run)
             && is_text(run)
@@ -54,15 +54,17 @@ fn for_each_run(bytes: &[u8], mut see: impl FnMut(usize, Run)) {
     }
 }
 
-fn run_number(run: &[u8; RUN_BYTES]) -> Run {
-    run.iter().fold(0, |number, &byte| number << 8 | Run::from(byte))
+fn run_number(run: &[u8; RUN_BYTES]) -> RunNumber {
+    run.iter().fold(0, |number, &byte| number << 8 | RunNumber::from(byte))
 }
 
 /// Runs that may stand in a copy, and those that stand there all the same.
 #[derive(Debug, Default)]
 pub(super) struct TextRuns {
-    allowed: FxHashSet<Run>,
-    found: FxHashSet<Run>,
+    /// Runs that may stand in the copy.
+    allowed_runs: FxHashSet<RunNumber>,
+    /// Runs of the copy that may not.
+    copy_runs: FxHashSet<RunNumber>,
     /// Runs of texts that were looked for, and those of them that were found.
     pub(super) looked_for_count: u64,
     pub(super) remaining_count: u64,
@@ -75,13 +77,13 @@ impl TextRuns {
     pub(super) fn allow_runs_of(&mut self, name: &[u8]) {
         let swapped: Vec<u8> = name.iter().map(|&byte| if byte == b'/' { b'.' } else { byte }).collect();
         for form in [name, &swapped] {
-            for_each_run(form, |_, run| _ = self.allowed.insert(run));
+            for_each_run(form, |_, run| _ = self.allowed_runs.insert(run));
         }
     }
 
     /// Takes the next bytes of a copy, after the last of the bytes before them.
     pub(super) fn add_copy_bytes(&mut self, bytes: &[u8]) {
-        let TextRuns { allowed, found, .. } = self;
+        let TextRuns { allowed_runs: allowed, copy_runs: found, .. } = self;
         for_each_run(bytes, |_, run| {
             if !allowed.contains(&run) {
                 found.insert(run);
@@ -91,7 +93,7 @@ impl TextRuns {
 
     /// Looks for the runs of a text that begins at an offset of the dump.
     pub(super) fn look_for_runs(&mut self, text: &[u8], offset: u64) {
-        let TextRuns { found, looked_for_count, remaining_count, first_remaining_offset, .. } = self;
+        let TextRuns { copy_runs: found, looked_for_count, remaining_count, first_remaining_offset, .. } = self;
         for_each_run(text, |at, run| {
             *looked_for_count += 1;
             if found.contains(&run) {

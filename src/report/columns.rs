@@ -3,17 +3,17 @@
 use super::{Cell, Column, Table};
 
 /// A cell of a row, which it may take parts out of: a row is made for one use.
-type CellOf<'t, R> = Box<dyn Fn(&mut R) -> Cell<'t> + 't>;
+type CellMaker<'t, R> = Box<dyn Fn(&mut R) -> Cell<'t> + 't>;
 
 /// The columns of rows of one type.
 pub struct Columns<'t, R> {
     columns: Vec<Column>,
-    cells: Vec<CellOf<'t, R>>,
+    cell_makers: Vec<CellMaker<'t, R>>,
 }
 
 impl<R> Default for Columns<'_, R> {
     fn default() -> Self {
-        Columns { columns: Vec::new(), cells: Vec::new() }
+        Columns { columns: Vec::new(), cell_makers: Vec::new() }
     }
 }
 
@@ -43,18 +43,18 @@ impl<'t, R: 't> Columns<'t, R> {
         self
     }
 
-    fn push(&mut self, column: Column, cell: CellOf<'t, R>) {
+    fn push(&mut self, column: Column, cell: CellMaker<'t, R>) {
         self.columns.push(column);
-        self.cells.push(cell);
+        self.cell_makers.push(cell);
     }
 
     /// The table of this many rows, which are made on demand.
     pub fn table(self, row_count: usize, rows_hidden: usize, row: impl Fn(usize) -> R + 't) -> Table<'t> {
-        let Columns { columns, cells } = self;
+        let Columns { columns, cell_makers: cells } = self;
         let cells_of = move |at| {
             let mut row = row(at);
             cells.iter().map(|cell| cell(&mut row)).collect()
         };
-        Table { columns, row_count, rows_hidden, row: Box::new(cells_of) }
+        Table { columns, row_count, rows_hidden, row_at: Box::new(cells_of) }
     }
 }

@@ -1,23 +1,23 @@
 //! Fits rows and sentences to a terminal.
 
 use super::{Style, escape_controls};
-use crate::names::{FigureWidth, break_word, columns_of, figures_shown, row_lines};
+use crate::names::{FigureWidth, break_word, display_columns, row_lines, shown_figure_indices};
 
 impl Style {
     /// A row: its start as it is, figures, and a name; in lines where one has no room for the name. On a terminal whose
     /// half is not enough for start and figures these go, the first ones first; what `start` is long decides that alone,
     /// so that rows below each other have the same ones.
-    pub fn row(&self, start: &str, figures: &[String], name: &str) -> String {
+    pub fn fitted_row(&self, start: &str, figures: &[String], name: &str) -> String {
         let name = escape_controls(name);
         let priorities = (1..=figures.len() as u8).rev();
-        let widths = figures.iter().map(|figure| columns_of(figure) + 2).zip(priorities);
+        let widths = figures.iter().map(|figure| display_columns(figure) + 2).zip(priorities);
         let widths: Vec<_> = widths.map(|(columns, hide_priority)| FigureWidth { columns, hide_priority }).collect();
-        let shown = match self.terminal {
-            true => figures_shown(&widths, columns_of(start) + self.width / 2, self.width),
+        let shown = match self.is_terminal {
+            true => shown_figure_indices(&widths, display_columns(start) + self.width / 2, self.width),
             false => (0..figures.len()).collect(),
         };
         let figures: String = shown.into_iter().map(|at| format!("{}  ", figures[at])).collect();
-        match self.terminal {
+        match self.is_terminal {
             true => row_lines(&format!("{start}{figures}"), &name, self.width).join("\n"),
             false => format!("{start}{figures}{name}"),
         }
@@ -27,7 +27,7 @@ impl Style {
 /// Says which columns a terminal is too narrow for, in their order.
 pub(super) fn hidden_columns_note(titles: &[String]) -> String {
     const MAX_NAMED_COLUMNS: usize = 4;
-    let count = super::count_of(titles.len() as u64, "more columns");
+    let count = super::count_with_noun(titles.len() as u64, "more columns");
     let names = match titles {
         [first, second, .., last] if titles.len() > MAX_NAMED_COLUMNS => format!("{first}, {second}, ... {last}"),
         _ => titles.join(", "),
@@ -39,7 +39,7 @@ pub(super) fn hidden_columns_note(titles: &[String]) -> String {
 /// are copied stay whole: paths and quoted patterns, unless `all` is set.
 pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
     let is_whole = |word: &str| {
-        columns_of(word) <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
+        display_columns(word) <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
     };
     let broken = |word: &str| break_word(word, room.max(3)).join(" ");
     let words: Vec<String> =
@@ -48,7 +48,7 @@ pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
 }
 
 /// Lines are broken at blanks alone: words are names.
-pub(super) fn wrapping<'o>(width: usize) -> textwrap::Options<'o> {
+pub(super) fn wrap_options<'o>(width: usize) -> textwrap::Options<'o> {
     textwrap::Options::new(width)
         .break_words(false)
         .word_separator(textwrap::WordSeparator::AsciiSpace)
@@ -58,7 +58,7 @@ pub(super) fn wrapping<'o>(width: usize) -> textwrap::Options<'o> {
 
 /// A sentence in lines of a terminal of that width.
 pub fn wrap_sentence(text: &str, width: usize) -> String {
-    textwrap::fill(text, wrapping(width).subsequent_indent("  "))
+    textwrap::fill(text, wrap_options(width).subsequent_indent("  "))
 }
 
 #[cfg(test)]
@@ -66,13 +66,14 @@ mod tests {
     use super::*;
 
     fn style(terminal: bool, width: usize) -> Style {
-        Style { terminal, width, human_sizes: true, ..Style::PLAIN }
+        Style { is_terminal: terminal, width, has_human_sizes: true, ..Style::PLAIN }
     }
 
     #[test]
     fn figures_go_and_then_the_name_takes_another_line() {
         let figures = ["      24 B".to_string(), "   100 KiB".to_string()];
-        let row = |terminal, width| style(terminal, width).row("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
+        let row =
+            |terminal, width| style(terminal, width).fitted_row("  0x1f  ", &figures, ".cache  org.app.Cache$Entry");
         assert_eq!(row(true, 70), "  0x1f        24 B     100 KiB  .cache  org.app.Cache$Entry");
         assert_eq!(row(true, 50), "  0x1f     100 KiB  .cache  org.app.Cache$Entry");
         assert_eq!(row(true, 40), "  0x1f     100 KiB  .cache  Cache$Entry");

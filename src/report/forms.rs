@@ -8,12 +8,13 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use super::{Cell, Column, Style, Table, Unit, cell_text};
+use super::{Cell, Column, ColumnUnit, Style, Table, cell_text};
 use crate::escape::{code_span, json_serializer};
 
+/// CSV or TSV.
 pub(super) fn write_delimited(table: &Table<'_>, out: &mut dyn Write, style: &Style, delimiter: u8) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
-    if style.header {
+    if style.has_header {
         let keys = table.columns.iter().map(|column| column.key.as_ref());
         writer.write_record(keys.map(|key| csv_safe_text(key.into(), style).into_owned())).map_err(io_error_of_csv)?;
     }
@@ -21,14 +22,15 @@ pub(super) fn write_delimited(table: &Table<'_>, out: &mut dyn Write, style: &St
     let (mut record, mut digits) = (csv::ByteRecord::new(), [0; 20]);
     for row in 0..table.row_count {
         record.clear();
-        for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
+        for (cell, column) in (table.row_at)(row).iter().zip(&table.columns) {
             match cell {
                 Cell::Missing => record.push_field(b""),
-                Cell::Number(number) if !style.human_sizes => record.push_field(decimal_digits(*number, &mut digits)),
-                Cell::Text(_) => {
-                    record.push_field(csv_safe_text(cell_text(cell, column.unit, style.human_sizes), style).as_bytes())
+                Cell::Number(number) if !style.has_human_sizes => {
+                    record.push_field(decimal_digits(*number, &mut digits))
                 }
-                _ => record.push_field(cell_text(cell, column.unit, style.human_sizes).as_bytes()),
+                Cell::Text(_) => record
+                    .push_field(csv_safe_text(cell_text(cell, column.unit, style.has_human_sizes), style).as_bytes()),
+                _ => record.push_field(cell_text(cell, column.unit, style.has_human_sizes).as_bytes()),
             }
         }
         writer.write_byte_record(&record).map_err(io_error_of_csv)?;
@@ -38,7 +40,7 @@ pub(super) fn write_delimited(table: &Table<'_>, out: &mut dyn Write, style: &St
 
 /// The text, behind a mark where a spreadsheet would take it for a formula, and marks are asked for.
 fn csv_safe_text<'t>(text: Cow<'t, str>, style: &Style) -> Cow<'t, str> {
-    if style.csv_safe && text.starts_with(['=', '+', '-', '@']) { format!("'{text}").into() } else { text }
+    if style.is_csv_safe && text.starts_with(['=', '+', '-', '@']) { format!("'{text}").into() } else { text }
 }
 
 /// The digits of a number: what most fields are, without the machinery of formatting.
@@ -69,7 +71,7 @@ pub(super) fn write_json<T: Serialize + ?Sized>(out: &mut dyn Write, value: &T) 
 /// One object a line.
 pub(super) fn write_json_lines(table: &Table<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in 0..table.row_count {
-        write_json(out, &JsonRow { columns: &table.columns, cells: &(table.row)(row) })?;
+        write_json(out, &JsonRow { columns: &table.columns, cells: &(table.row_at)(row) })?;
         writeln!(out)?;
     }
     Ok(())
@@ -100,22 +102,22 @@ impl Serialize for JsonRow<'_> {
 }
 
 pub(super) fn write_markdown(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-    if style.header {
+    if style.has_header {
         for column in &table.columns {
             write!(out, "| {} ", column.title.replace('\n', " "))?;
         }
         writeln!(out, "|")?;
         for column in &table.columns {
-            let rule = if matches!(column.unit, Unit::Word | Unit::Text) { "---" } else { "---:" };
+            let rule = if matches!(column.unit, ColumnUnit::Word | ColumnUnit::Text) { "---" } else { "---:" };
             write!(out, "| {rule} ")?;
         }
         writeln!(out, "|")?;
     }
     for row in 0..table.row_count {
-        for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
+        for (cell, column) in (table.row_at)(row).iter().zip(&table.columns) {
             match cell {
                 Cell::Text(text) => write!(out, "| {} ", code_span(text))?,
-                _ => write!(out, "| {} ", cell_text(cell, column.unit, style.human_sizes))?,
+                _ => write!(out, "| {} ", cell_text(cell, column.unit, style.has_human_sizes))?,
             }
         }
         writeln!(out, "|")?;

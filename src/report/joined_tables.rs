@@ -1,7 +1,7 @@
 //! The answers of one command for several files: one below the other for people, one table with a column for the file in
 //! every other form.
 
-use super::{Cell, Column, Table, Unit};
+use super::{Cell, Column, ColumnUnit, Table};
 
 /// One table of all: every column that any of them has, the file before the last one. The figures stay where they are
 /// for one file, so that a script need not care.
@@ -18,7 +18,7 @@ pub(super) fn join_tables<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
             }
         }
     }
-    columns.push(Column::new("file", "File", Unit::Word));
+    columns.push(Column::new("file", "File", ColumnUnit::Word));
     columns.extend(last);
     // Where the rows of each table end.
     let ends: Vec<usize> = tables
@@ -33,11 +33,11 @@ pub(super) fn join_tables<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
         row_count: ends.last().copied().unwrap_or(0),
         rows_hidden: tables.iter().map(|(_, table)| table.rows_hidden).sum(),
         columns,
-        row: Box::new(move |row| {
+        row_at: Box::new(move |row| {
             let place = ends.partition_point(|&end| end <= row);
             let (file, table) = &tables[place];
             let start = ends[place] - table.row_count;
-            let mut cells: Vec<Option<Cell<'_>>> = (table.row)(row - start).into_iter().map(Some).collect();
+            let mut cells: Vec<Option<Cell<'_>>> = (table.row_at)(row - start).into_iter().map(Some).collect();
             let cell_of = |column: &Column| match table.columns.iter().position(|own| own.key == column.key) {
                 _ if column.key == "file" => Cell::text(*file),
                 Some(at) => cells[at].take().unwrap_or(Cell::Missing),
@@ -53,7 +53,7 @@ mod tests {
     use serde::Serialize;
 
     use super::*;
-    use crate::report::{Format, Present, Style, TextPage, write_each};
+    use crate::report::{Format, Present, Style, TextPage, write_each_answer};
 
     /// An answer of two rows.
     #[derive(Serialize)]
@@ -73,31 +73,31 @@ mod tests {
 
         fn table(&self, _: &Style) -> Table<'_> {
             let column = match self.types[0] {
-                TestFigure::Objects { .. } => Column::new("objects", "Objects", Unit::Count),
-                TestFigure::Bytes { .. } => Column::new("total_bytes", "Bytes", Unit::Bytes),
+                TestFigure::Objects { .. } => Column::new("objects", "Objects", ColumnUnit::Count),
+                TestFigure::Bytes { .. } => Column::new("total_bytes", "Bytes", ColumnUnit::Bytes),
             };
             let row = |row: usize| match self.types[row] {
                 TestFigure::Objects { objects: figure, name } | TestFigure::Bytes { total_bytes: figure, name } => {
                     vec![Cell::Number(figure), Cell::text(name)]
                 }
             };
-            let columns = vec![column, Column::new("type", "Type", Unit::Text)];
-            Table { columns, row_count: 2, rows_hidden: 0, row: Box::new(row) }
+            let columns = vec![column, Column::new("type", "Type", ColumnUnit::Text)];
+            Table { columns, row_count: 2, rows_hidden: 0, row_at: Box::new(row) }
         }
 
-        fn text(&self, page: &mut TextPage<'_>) {
+        fn write_text(&self, page: &mut TextPage<'_>) {
             page.line("sum");
         }
     }
 
     fn text(format: Format, terminal: bool) -> String {
-        let style = Style { format, terminal, ..Style::PLAIN };
+        let style = Style { format, is_terminal: terminal, ..Style::PLAIN };
         let objects = [0, 1].map(|objects| TestFigure::Objects { objects, name: "A B" });
         let bytes = [70, 71].map(|total_bytes| TestFigure::Bytes { total_bytes, name: "C" });
         let answers =
             [("a b".to_string(), TestAnswer { types: objects }), ("c".to_string(), TestAnswer { types: bytes })];
         let mut out = Vec::new();
-        write_each(&answers, &mut out, &style).unwrap();
+        write_each_answer(&answers, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()
     }
 

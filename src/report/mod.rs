@@ -8,24 +8,24 @@ mod columns;
 mod fit;
 mod forms;
 mod joined_tables;
-mod plain;
+mod plain_columns;
 mod present;
 mod progress_line;
-mod terminal;
+mod terminal_table;
 mod tree;
 
 use std::borrow::Cow;
 
 use crate::units;
-pub use crate::units::{Unit, count_of, format_bytes, format_count, parse_size};
+pub use crate::units::{ColumnUnit, count_with_noun, format_bytes, format_count, parse_size};
 
 pub use crate::escape::{
-    escape_controls, escape_dot_label_text, escape_frame, escape_markdown, is_control_like, json_text,
+    escape_controls, escape_dot_label_text, escape_folded_frame, escape_markdown, is_control_like, json_text,
 };
 pub use ascii::locale_has_unicode;
 pub use columns::Columns;
 pub use fit::wrap_sentence;
-pub use present::{Present, TextPage, write, write_each};
+pub use present::{Present, TextPage, write_answer, write_each_answer};
 pub use progress_line::{progress_line, progress_prefix};
 pub use tree::{Indent, Outline, OutlineRow, indents_of};
 
@@ -70,31 +70,31 @@ pub struct Style {
     /// The output form.
     pub format: Format,
     /// Standard output is a terminal: tables are drawn for people.
-    pub terminal: bool,
+    pub is_terminal: bool,
     /// Columns of that terminal.
     pub width: usize,
     /// Byte counts as 1.2 MiB.
-    pub human_sizes: bool,
+    pub has_human_sizes: bool,
     /// A header line, where the form has one.
-    pub header: bool,
+    pub has_header: bool,
     /// Bold and colours.
-    pub color: bool,
+    pub has_color: bool,
     /// Frames and marks in ASCII: the terminal shows nothing else.
-    pub ascii: bool,
+    pub is_ascii_only: bool,
     /// Texts that a spreadsheet would run as formulas get a mark, in CSV and TSV.
-    pub csv_safe: bool,
+    pub is_csv_safe: bool,
 }
 
 impl Style {
     /// Returns true if courses may be drawn as bars: of characters that not every terminal has, and of no use where
     /// colours are unwanted.
     pub fn draws_bars(&self) -> bool {
-        self.terminal && self.color && !self.ascii
+        self.is_terminal && self.has_color && !self.is_ascii_only
     }
 
     /// Tables are drawn on a terminal.
     pub fn draws_tables(&self) -> bool {
-        self.terminal && self.format == Format::Table
+        self.is_terminal && self.format == Format::Table
     }
 
     /// Tables are read by people, not by programs, for which a name is the bare name.
@@ -105,23 +105,23 @@ impl Style {
     /// A plain table of 80 columns.
     pub const PLAIN: Style = Style {
         format: Format::Table,
-        terminal: false,
+        is_terminal: false,
         width: 80,
-        human_sizes: false,
-        header: true,
-        color: false,
-        ascii: false,
-        csv_safe: false,
+        has_human_sizes: false,
+        has_header: true,
+        has_color: false,
+        is_ascii_only: false,
+        is_csv_safe: false,
     };
 
     /// A number of bytes in a sentence: `1.2 MiB`, or `1,234 bytes` where plain numbers are asked for.
-    pub fn bytes(&self, bytes: u64) -> String {
-        if self.human_sizes { units::format_bytes(bytes) } else { count_of(bytes, "bytes") }
+    pub fn bytes_in_sentence(&self, bytes: u64) -> String {
+        if self.has_human_sizes { units::format_bytes(bytes) } else { count_with_noun(bytes, "bytes") }
     }
 
     /// The same in a column: `1.2 MiB`, or `1,234`, as in the tables of a terminal.
-    pub fn size(&self, bytes: u64) -> String {
-        if self.human_sizes { units::format_bytes(bytes) } else { units::format_count(bytes) }
+    pub fn bytes_in_column(&self, bytes: u64) -> String {
+        if self.has_human_sizes { units::format_bytes(bytes) } else { units::format_count(bytes) }
     }
 }
 
@@ -133,19 +133,19 @@ pub struct Column {
     /// The title for people; on a terminal it may take two lines.
     pub title: Cow<'static, str>,
     /// The unit of its values.
-    pub unit: Unit,
+    pub unit: ColumnUnit,
     /// Left out where a terminal is too narrow for all columns, those with the highest number first; 0 for never.
     pub hide_priority: u8,
 }
 
 impl Column {
     /// A column.
-    pub const fn new(key: &'static str, title: &'static str, unit: Unit) -> Self {
+    pub const fn new(key: &'static str, title: &'static str, unit: ColumnUnit) -> Self {
         Column { key: Cow::Borrowed(key), title: Cow::Borrowed(title), unit, hide_priority: 0 }
     }
 
     /// A column that is called what the user, or a dump, calls it.
-    pub fn named(name: &str, unit: Unit) -> Self {
+    pub fn named(name: &str, unit: ColumnUnit) -> Self {
         Column {
             key: name.to_string().into(),
             title: escape_controls(name).into_owned().into(),
@@ -156,26 +156,26 @@ impl Column {
 
     /// A column of numbers of things.
     pub const fn count(key: &'static str, title: &'static str) -> Self {
-        Column::new(key, title, Unit::Count)
+        Column::new(key, title, ColumnUnit::Count)
     }
 
     /// A column of numbers of bytes.
     pub const fn bytes(key: &'static str, title: &'static str) -> Self {
-        Column::new(key, title, Unit::Bytes)
+        Column::new(key, title, ColumnUnit::Bytes)
     }
 
     /// A column of words.
     pub const fn word(key: &'static str, title: &'static str) -> Self {
-        Column::new(key, title, Unit::Word)
+        Column::new(key, title, ColumnUnit::Word)
     }
 
     /// A column of texts, one of the last.
     pub const fn text(key: &'static str, title: &'static str) -> Self {
-        Column::new(key, title, Unit::Text)
+        Column::new(key, title, ColumnUnit::Text)
     }
 
     /// The same, to be left out on a narrow terminal.
-    pub const fn hide_priority(mut self, hide_priority: u8) -> Self {
+    pub const fn with_hide_priority(mut self, hide_priority: u8) -> Self {
         self.hide_priority = hide_priority;
         self
     }
@@ -244,14 +244,15 @@ pub struct Table<'a> {
     /// Rows that were left out by a limit.
     pub rows_hidden: usize,
     /// Gives a row, one cell per column. Called more than once for a row.
-    pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
+    pub row_at: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
 }
 
-fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human_sizes: bool) -> Cow<'c, str> {
+/// A cell as text, escaped; `-` for a missing one.
+fn cell_text<'c>(cell: &'c Cell<'_>, unit: ColumnUnit, human_sizes: bool) -> Cow<'c, str> {
     match cell {
-        Cell::Number(number) if human_sizes && unit == Unit::Bytes => units::format_bytes(*number).into(),
+        Cell::Number(number) if human_sizes && unit == ColumnUnit::Bytes => units::format_bytes(*number).into(),
         Cell::Number(number) => number.to_string().into(),
-        Cell::Signed(number) if human_sizes && unit == Unit::Bytes => {
+        Cell::Signed(number) if human_sizes && unit == ColumnUnit::Bytes => {
             format!("{}{}", units::sign_prefix(*number), units::format_bytes(number.unsigned_abs())).into()
         }
         Cell::Signed(number) => number.to_string().into(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::fit::{hidden_columns_note, wrap_sentence};
 use super::{Style, escape_controls, format_count};
-use crate::names::{FigureWidth, columns_of, figures_shown, min_columns, row_lines};
+use crate::names::{FigureWidth, display_columns, min_name_columns, row_lines, shown_figure_indices};
 
 /// A tree on a terminal. Rows are made one by one.
 pub struct Outline<'a> {
@@ -13,16 +13,16 @@ pub struct Outline<'a> {
     /// 0 stays.
     pub figures: Vec<(&'static str, u8)>,
     /// The title of the rows.
-    pub title: &'static str,
+    pub row_title: &'static str,
     /// Write the titles.
-    pub header: bool,
+    pub has_header: bool,
     /// Of each row: levels above it, at most one more than the row before, and rows of its level that were left out
     /// after it, of which a line of their own says so.
-    pub places: Vec<(u32, u64)>,
+    pub depths_and_hidden_counts: Vec<(u32, u64)>,
     /// The options that show all rows, where some were left out.
     pub options_for_all: &'static str,
     /// Gives a row.
-    pub row: Box<dyn Fn(usize) -> OutlineRow + 'a>,
+    pub row_at: Box<dyn Fn(usize) -> OutlineRow + 'a>,
 }
 
 /// A line of the tree.
@@ -96,26 +96,27 @@ impl Outline<'_> {
 /// Rows that were left out at the end of a level, their figures together, and the indent of their level.
 type HiddenRows = (u64, Vec<String>, usize);
 
-pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-    let indents = indents_of(&tree.places);
-    let measured: Vec<OutlineRow> = (0..tree.places.len().min(MEASURED_ROWS)).map(&tree.row).collect();
+pub(super) fn write_outline(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    let indents = indents_of(&tree.depths_and_hidden_counts);
+    let measured: Vec<OutlineRow> =
+        (0..tree.depths_and_hidden_counts.len().min(MEASURED_ROWS)).map(&tree.row_at).collect();
     let figures = tree.figures.iter().enumerate().map(|(at, (title, hide_priority))| {
         let texts = measured.iter().flat_map(|row| [row.figures.get(at), row.hidden_figures.get(at)]).flatten();
-        let columns = texts.map(|text| columns_of(text)).fold(columns_of(title), usize::max) + GAP_COLUMNS;
+        let columns = texts.map(|text| display_columns(text)).fold(display_columns(title), usize::max) + GAP_COLUMNS;
         FigureWidth { columns, hide_priority: *hide_priority }
     });
     let figures: Vec<FigureWidth> = figures.collect();
     let indent_of = |level: usize, most: usize| GAP_COLUMNS * level.min(most);
     let names = measured.iter().zip(&indents).map(|(row, indent)| {
-        let before = indent_of(indent.level, style.width / 4 / GAP_COLUMNS) + columns_of(&row.start);
-        before + min_columns(&escape_controls(&row.name))
+        let before = indent_of(indent.level, style.width / 4 / GAP_COLUMNS) + display_columns(&row.start);
+        before + min_name_columns(&escape_controls(&row.name))
     });
-    let shown = figures_shown(&figures, names.max().unwrap_or(0).min(style.width * 3 / 5), style.width);
+    let shown = shown_figure_indices(&figures, names.max().unwrap_or(0).min(style.width * 3 / 5), style.width);
     let columns: Vec<(usize, usize)> = shown.iter().map(|at| (*at, figures[*at].columns - GAP_COLUMNS)).collect();
     // Up to the indent of the top.
     let width: usize = columns.iter().map(|(_, width)| width + GAP_COLUMNS).sum();
     // Levels take a quarter of the terminal at most, and leave room for names.
-    let starts = measured.iter().map(|row| columns_of(&row.start)).max().unwrap_or(0);
+    let starts = measured.iter().map(|row| display_columns(&row.start)).max().unwrap_or(0);
     let left = style.width.saturating_sub(width + starts + MIN_NAME_COLUMNS);
     let most_levels = (style.width / 4).min(left) / GAP_COLUMNS;
     // A level too deep is told by its number.
@@ -127,12 +128,12 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
             (indent, true) if indent > 0 => (indent - GAP_COLUMNS, ONLY_CHILD_ARROW),
             (indent, _) => (indent, ""),
         };
-        format!("{:indent$}{arrow}{}{}", "", depth_text(tree.places[at].0 as usize, level), row.start)
+        format!("{:indent$}{arrow}{}{}", "", depth_text(tree.depths_and_hidden_counts[at].0 as usize, level), row.start)
     };
 
     let titles: Vec<String> = tree.figures.iter().map(|(title, _)| title.to_string()).collect();
-    if tree.header {
-        writeln!(out, "{}{}", tree.figures_line(&titles, &columns), tree.title)?;
+    if tree.has_header {
+        writeln!(out, "{}{}", tree.figures_line(&titles, &columns), tree.row_title)?;
     }
     let close = |hidden: &mut Vec<HiddenRows>, depth: usize, out: &mut dyn Write| -> io::Result<()> {
         while hidden.len() > depth {
@@ -144,9 +145,9 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
             };
             let figures = if figures.is_empty() { String::new() } else { tree.figures_line(&figures, &columns) };
             // Where there is no room for both, the sums go.
-            let figures = if columns_of(&figures) + text.len() > style.width { "" } else { &figures };
+            let figures = if display_columns(&figures) + text.len() > style.width { "" } else { &figures };
             let indent = width + indent_of(level, most_levels);
-            let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(columns_of(figures));
+            let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(display_columns(figures));
             writeln!(out, "{figures}{:indent$}{text}", "")?;
         }
         Ok(())
@@ -154,8 +155,8 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     // By depth: what was left out at the end of the levels that are open.
     let mut hidden: Vec<HiddenRows> = Vec::new();
     let mut measured = measured.into_iter();
-    for (at, &(depth, hidden_after)) in tree.places.iter().enumerate() {
-        let row = measured.next().unwrap_or_else(|| (tree.row)(at));
+    for (at, &(depth, hidden_after)) in tree.depths_and_hidden_counts.iter().enumerate() {
+        let row = measured.next().unwrap_or_else(|| (tree.row_at)(at));
         close(&mut hidden, depth as usize + 1, out)?;
         let start = format!("{}{}", tree.figures_line(&row.figures, &columns), start_of(at, &row));
         for line in row_lines(&start, &escape_controls(&row.name), style.width) {
@@ -184,9 +185,9 @@ mod tests {
     use super::*;
 
     fn drawn(tree: &Outline<'_>, width: usize) -> String {
-        let style = Style { terminal: true, width, human_sizes: true, ..Style::PLAIN };
+        let style = Style { is_terminal: true, width, has_human_sizes: true, ..Style::PLAIN };
         let mut out = Vec::new();
-        write(tree, &mut out, &style).unwrap();
+        write_outline(tree, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -195,11 +196,11 @@ mod tests {
         let rows = [(0, 0, "a"), (1, 3, "b"), (2, 1, "c"), (0, 2, "d")];
         let tree = Outline {
             figures: vec![("bytes", 0), ("n", 1)],
-            title: "object",
-            header: true,
-            places: rows.iter().map(|&(depth, hidden, _)| (depth, hidden)).collect(),
+            row_title: "object",
+            has_header: true,
+            depths_and_hidden_counts: rows.iter().map(|&(depth, hidden, _)| (depth, hidden)).collect(),
             options_for_all: "-n 0",
-            row: Box::new(|at| OutlineRow {
+            row_at: Box::new(|at| OutlineRow {
                 figures: vec![at.to_string(), "x".into()],
                 name: rows[at].2.into(),
                 ..OutlineRow::default()
@@ -222,11 +223,11 @@ mod tests {
     fn tree(depths: &[u32]) -> Outline<'static> {
         Outline {
             figures: vec![("bytes", 0), ("share", 2), ("objects", 1)],
-            title: "object",
-            header: true,
-            places: depths.iter().map(|depth| (*depth, 0)).collect(),
+            row_title: "object",
+            has_header: true,
+            depths_and_hidden_counts: depths.iter().map(|depth| (*depth, 0)).collect(),
             options_for_all: "-n 0",
-            row: Box::new(|_| OutlineRow {
+            row_at: Box::new(|_| OutlineRow {
                 figures: vec!["1.2 MiB".into(), "10.0%".into(), "1,234".into()],
                 start: "0x7f2da4800010  ".into(),
                 name: ".entries  org.app.persistence.CacheEntry".into(),
@@ -253,7 +254,7 @@ mod tests {
         }
         for width in (40..130).step_by(9) {
             let text = drawn(&tree(&branching), width);
-            assert!(text.lines().all(|line| columns_of(line) <= width), "{width}\n{text}");
+            assert!(text.lines().all(|line| display_columns(line) <= width), "{width}\n{text}");
             assert!(text.contains("(39) ") && text.contains("(N): a row N"), "{width}\n{text}");
             let joined: String = text.split_whitespace().collect();
             assert_eq!(joined.matches("CacheEntry").count(), branching.len(), "{width}\n{text}");

@@ -35,7 +35,7 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<String>)>
         Dump::Graph(graph) => graph,
         Dump::Allocations(dump) => return Some((walk(dump), codes(&loaded.diagnostics))),
         Dump::Histograms(types) => {
-            let rows = (0..types.all.len()).map(|place| types.types(place).count()).sum();
+            let rows = (0..types.types_by_histogram.len()).map(|place| types.type_rows(place).count()).sum();
             return Some((rows, codes(&loaded.diagnostics)));
         }
         _ => return None,
@@ -49,7 +49,7 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<String>)>
         assert!(!graph.display_id(last).is_empty());
         let path = find_root_paths(graph, last, 1, false, |_| false);
         let is_retained = retained.bytes_of(&dominators, last).is_some();
-        assert!(path.is_empty() != is_retained || (path.is_empty() && graph.unheld_in_tree()));
+        assert!(path.is_empty() != is_retained || (path.is_empty() && graph.has_unheld_in_dominator_tree()));
     }
     Some((graph.node_count(), codes(&loaded.diagnostics)))
 }
@@ -65,8 +65,9 @@ fn walk(dump: &AllocationDump) -> usize {
         let frames = heap.frames.iter().enumerate().skip(1);
         frames.for_each(|(at, frame)| assert!((frame.parent() as usize) < at));
         assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));
-        let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: 500, by_type: true, is_wanted: None });
-        let types = totals.types_at(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
+        let totals =
+            AllocationTotals::compute(heap, &TotalsOptions { max_depth: 500, is_by_type: true, is_type_wanted: None });
+        let types = totals.type_amounts_at(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
         assert!(types <= totals.total_at(0).bytes, "{types} bytes of {}", totals.total_at(0).bytes);
     }
     dump.heaps.iter().map(|heap| heap.entries.len()).sum()

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use heapdump::answers::diff::OBJECTS_DELTA;
-use heapdump::answers::{DiffBy, DiffOptions, GroupBy, HeapChoice, HistogramOptions, Limits, diff, histogram};
+use heapdump::answers::{
+    AllocationHeapChoice, DiffBy, DiffOptions, GroupBy, HistogramOptions, Limits, diff, histogram,
+};
 use heapdump::dump::{OpenDump, open};
 use serde_json::Value;
 
@@ -84,7 +86,7 @@ fn the_json_is_that_of_the_command() {
         ];
         if old.graph().is_some() {
             asked.extend::<Vec<(DiffOptions, &[&str])>>(vec![
-                (DiffOptions { by: by_package, retained: true, ..default() }, &["--by", "package", "--retained"]),
+                (DiffOptions { by: by_package, with_retained: true, ..default() }, &["--by", "package", "--retained"]),
                 (
                     DiffOptions { by: by_path, order: Some(OBJECTS_DELTA), ..default() },
                     &["--paths", "--sort", "objects"],
@@ -92,7 +94,7 @@ fn the_json_is_that_of_the_command() {
                 (DiffOptions { by: by_root, ..default() }, &["--roots"]),
             ]);
         } else {
-            let all = HeapChoice { dump: Some("all".into()), ..HeapChoice::default() };
+            let all = AllocationHeapChoice { memory_dump: Some("all".into()), ..AllocationHeapChoice::default() };
             asked.push((DiffOptions { heaps: all, ..default() }, &["--dump", "all"]));
         }
         for (options, words) in asked {
@@ -115,7 +117,7 @@ fn a_dump_has_not_grown_since_itself() {
         };
         for by in by {
             let answer = diff(&dump, &dump, &DiffOptions { by, ..DiffOptions::default() }).expect("an answer");
-            assert!(answer.rows.is_empty() && answer.rows.hidden() == 0, "{file} {by:?}");
+            assert!(answer.rows.is_empty() && answer.rows.rows_hidden() == 0, "{file} {by:?}");
             assert_eq!(answer.old, answer.new);
         }
     }
@@ -134,7 +136,7 @@ fn models_are_not_mixed() {
         let error = refused(old, new, by).to_string();
         assert!(error.contains(text) && !error.contains("--"), "{error}");
     }
-    let pair = HeapChoice { dump: Some("1,1".into()), ..HeapChoice::default() };
+    let pair = AllocationHeapChoice { memory_dump: Some("1,1".into()), ..AllocationHeapChoice::default() };
     let answer = diff(&allocations, &allocations, &DiffOptions { heaps: pair, ..DiffOptions::default() });
     assert!(answer.is_ok_and(|answer| answer.rows.are_of_allocations() && answer.rows.is_empty()));
 }

@@ -534,7 +534,7 @@ fn local_variables_are_roots() {
     let dump = heapdump::dump::open(crate::common::cmd::project(ZOO)).unwrap();
     let graph = dump.graph().unwrap();
     let mut shown: BTreeMap<NodeId, RootKind> = BTreeMap::new();
-    for root in graph.roots().iter().filter(|root| !root.is_weak() && !root.excluded) {
+    for root in graph.roots().iter().filter(|root| !root.is_weak() && !root.is_excluded) {
         let kind = shown.entry(root.node).or_insert(root.kind);
         let rank = |kind: RootKind| (!matches!(kind, RootKind::Static | RootKind::Thread), kind);
         *kind = if rank(root.kind) < rank(*kind) { root.kind } else { *kind };

@@ -577,7 +577,7 @@ fn check_random_dump(seed: u64) {
     }
     for (class, id) in classes.iter().map(|class| class.id).enumerate() {
         let node = graph.node_of_id(id).expect("in the dump");
-        let type_id = graph.types().of_class_object(node).expect("a class");
+        let type_id = graph.types().type_of_class_object(node).expect("a class");
         let fields = graph.types().instance_fields(type_id).count();
         assert_eq!(fields, fields_of(&classes, class).len());
         let mut referrers: Vec<u64> = graph.referrers(node).map(|from| graph.original_id(from.node)).collect();

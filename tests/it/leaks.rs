@@ -8,7 +8,7 @@ use crate::common::heap::Heap;
 use crate::common::synth::xna_cf;
 use crate::oracle::heaps;
 use heapdump::analysis::threshold::Threshold;
-use heapdump::answers::leaks::SubjectKind;
+use heapdump::answers::leaks::SuspectKind;
 use heapdump::answers::{LeaksOptions, leaks};
 use heapdump::dump::OpenOptions;
 use proptest::prelude::*;
@@ -357,7 +357,7 @@ fn the_answer_of_the_library_is_the_json_of_the_command() {
             arguments.extend(["-n", "20"]);
             arguments.extend(threshold.map_or([].as_slice(), |_| &["--threshold", "100"]));
             let Ok(dump) = heapdump::dump::open(&path) else { continue };
-            if dump.graph().is_some_and(|graph| graph.references_missing()) {
+            if dump.graph().is_some_and(|graph| graph.lacks_references()) {
                 continue;
             }
             let mut printed = run(&arguments).expect_code(0).json();
@@ -400,7 +400,7 @@ proptest! {
         let number = |id: &str| (0..heap.objects.len()).find(|&at| format!("{:x}", Heap::address(at)) == id);
         for suspect in answer.suspects.iter() {
             prop_assert!(suspect.row.retained_bytes >= threshold);
-            prop_assert_eq!(suspect.row.kind == SubjectKind::Object, suspect.row.id.is_some());
+            prop_assert_eq!(suspect.row.kind == SuspectKind::Object, suspect.row.id.is_some());
             if let Some(id) = &suspect.row.id {
                 let object = number(id).unwrap();
                 prop_assert_eq!(Some(suspect.row.retained_bytes), heap.retained_bytes(object));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::common::cmd::{commands, project, run, run_on_terminal};
-use heapdump::answers::diff::PERCENT;
-use heapdump::answers::figure::{Figure, ID, RETAINED, SHALLOW, Unit};
+use heapdump::answers::diff::GROWTH_PERCENT;
+use heapdump::answers::figure::{ColumnUnit, Figure, ID, RETAINED, SHALLOW};
 use heapdump::answers::objects::ObjectsOptions;
 use heapdump::answers::{
     BreakdownOptions, DiffBy, DominatorTreeOptions, GroupBy, HistogramOptions, InfoOfFiles, ReferrersOptions,
@@ -112,7 +112,7 @@ fn every_order_is_a_figure_of_the_rows() {
     let (completions, mut asked_before) = (run(&["completions", "bash"]).expect_code(0).stdout, BTreeSet::new());
     let documented = std::fs::read_to_string(project("docs/json.md")).expect("readable");
     for (line, figures) in asked {
-        let words: Vec<&str> = figures.iter().map(|figure| figure.word).collect();
+        let words: Vec<&str> = figures.iter().map(|figure| figure.sort_word).collect();
         let wrong = run(&line.split(' ').chain(["--sort", "?"]).collect::<Vec<_>>()).expect_code(2).stderr;
         let known: Vec<&str> = wrong.trim_end().rsplit("there are: ").next().unwrap_or_default().split(", ").collect();
         assert!(words.iter().all(|word| known.contains(word)), "{line}: {words:?} of {known:?}");
@@ -125,9 +125,9 @@ fn every_order_is_a_figure_of_the_rows() {
             run(&words).expect_code(0).stdout
         };
         // Shares of growth are drawn for people alone.
-        for figure in figures.into_iter().filter(|figure| *figure != PERCENT) {
-            let text = sorted(figure.word);
-            assert!(text == sorted(figure.key), "{line}: --sort {} is --sort {}", figure.key, figure.word);
+        for figure in figures.into_iter().filter(|figure| *figure != GROWTH_PERCENT) {
+            let text = sorted(figure.sort_word);
+            assert!(text == sorted(figure.key), "{line}: --sort {} is --sort {}", figure.key, figure.sort_word);
             assert!(documented.contains(&format!("`{}`", figure.key)), "{line}: `{}` in docs/json.md", figure.key);
             let rows: Vec<Value> = text.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
             // Each heap has its own order, in which what a tree begins with and what is left over have no place.
@@ -140,10 +140,10 @@ fn every_order_is_a_figure_of_the_rows() {
             let is_in_order = match figure.unit {
                 // By section and number.
                 _ if figure == ID => true,
-                Unit::Text | Unit::Word => values.is_sorted_by_key(|value| value.as_str()),
+                ColumnUnit::Text | ColumnUnit::Word => values.is_sorted_by_key(|value| value.as_str()),
                 _ => values.is_sorted_by_key(|value| std::cmp::Reverse(value.as_i64())),
             };
-            assert!(is_in_order, "{line} --sort {}: {values:?}", figure.word);
+            assert!(is_in_order, "{line} --sort {}: {values:?}", figure.sort_word);
         }
     }
 }

@@ -80,7 +80,7 @@ proptest! {
         let starts = heap.strong_starts();
         let distances = heap.distances(&starts);
         for number in 0..heap.objects.len() {
-            let options = RootPathsOptions { paths: None, ..RootPathsOptions::new(id_of(number)) };
+            let options = RootPathsOptions { max_paths: None, ..RootPathsOptions::new(id_of(number)) };
             let answer = root_paths(&dump, &options).unwrap();
             prop_assert_eq!(answer.paths.get(0).map(|path| path.length()), distances[number]);
             prop_assert_eq!(answer.reachability.is_reached(), distances[number].is_some());
@@ -119,7 +119,7 @@ proptest! {
             // The target may lead to itself through others; its distance is 0 then anyway.
             around.objects[number].references = heap.objects[number].references.clone();
             let options =
-                RootPathsOptions { avoided: vec![pattern.clone()], ..RootPathsOptions::new(id_of(number)) };
+                RootPathsOptions { avoided_types: vec![pattern.clone()], ..RootPathsOptions::new(id_of(number)) };
             let answer = root_paths(&dump, &options).unwrap();
             let expected = around.distances(&around.strong_starts())[number];
             prop_assert_eq!(answer.paths.get(0).map(|path| path.length()), expected);
@@ -203,7 +203,7 @@ fn long_answers_are_made_row_by_row() {
     let answer = object(&dump, &ObjectOptions::new(id_of(COUNT - 1))).unwrap();
     assert_eq!((answer.references.len(), answer.references.total()), (COUNT, COUNT));
     assert_eq!(number_of(&answer.references.get(4321).id), 4321);
-    let limited = ObjectOptions { rows: Some(5), ..ObjectOptions::new(id_of(COUNT - 1)) };
+    let limited = ObjectOptions { max_references: Some(5), ..ObjectOptions::new(id_of(COUNT - 1)) };
     let answer = object(&dump, &limited).unwrap();
     assert_eq!((answer.references.len(), answer.references.total()), (5, COUNT));
     let answer = objects(&dump, &ObjectsOptions { order: Some(ID), ..ObjectsOptions::default() }).unwrap();
@@ -241,10 +241,11 @@ fn commands_print_what_answers_serialise_as() {
             let answer = object(&dump, &ObjectOptions::new(parsed.clone())).expect("an object");
             assert_eq!(json(&answer), printed(&["show", &id, path]), "{path} {id}");
             checked += 1;
-            if graph.references_missing() {
+            if graph.lacks_references() {
                 continue;
             }
-            let all = RootPathsOptions { paths: None, with_weak_roots: true, ..RootPathsOptions::new(parsed.clone()) };
+            let all =
+                RootPathsOptions { max_paths: None, with_weak_roots: true, ..RootPathsOptions::new(parsed.clone()) };
             let answer = root_paths(&dump, &all).expect("paths");
             assert_eq!(json(&answer), printed(&["roots", &id, path, "--paths", "0", "--all-kinds"]), "{path} {id}");
             let answer = root_paths(&dump, &RootPathsOptions::new(parsed)).expect("paths");
@@ -274,11 +275,16 @@ fn command_lines_ask_the_same() {
     let answer = objects(&dump, &options).expect("a list");
     assert_eq!(json(&answer), printed(options.command_line().for_shell(Some(shown))));
     let id: ObjectId = answer.objects.id(0).parse().expect("an id");
-    let options = ObjectOptions { rows: Some(1), ..ObjectOptions::new(id.clone()) };
+    let options = ObjectOptions { max_references: Some(1), ..ObjectOptions::new(id.clone()) };
     let answer = object(&dump, &options).expect("an object");
     assert_eq!(json(&answer), printed(options.command_line().for_shell(Some(shown))));
     let avoided = vec![TypePattern::parse("System.String").unwrap(), TypePattern::parse("*List*").unwrap()];
-    let options = RootPathsOptions { paths: Some(3), avoided, with_weak_roots: true, ..RootPathsOptions::new(id) };
+    let options = RootPathsOptions {
+        max_paths: Some(3),
+        avoided_types: avoided,
+        with_weak_roots: true,
+        ..RootPathsOptions::new(id)
+    };
     let answer = root_paths(&dump, &options).expect("paths");
     assert_eq!(json(&answer), printed(options.command_line().for_shell(Some(shown))));
 }

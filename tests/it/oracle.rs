@@ -135,7 +135,7 @@ proptest! {
         })
         .unwrap();
         let index = Index::open(&path).unwrap();
-        let (stored_graph, stored_tree): (StoredGraph, StoredDominators) = index.content().unwrap();
+        let (stored_graph, stored_tree): (StoredGraph, StoredDominators) = index.json_content().unwrap();
         let columns = index.into_columns();
         let again = HeapGraph::from_stored(&stored_graph, &columns).unwrap();
         let (tree, sizes) = Dominators::from_stored(stored_tree, &again, &columns).unwrap();
@@ -143,7 +143,7 @@ proptest! {
         prop_assert_eq!(again.node_count(), graph.node_count());
         for node in graph.nodes() {
             prop_assert_eq!(again.original_id(node), graph.original_id(node));
-            prop_assert_eq!(again.find(None, graph.original_id(node)), graph.find(None, graph.original_id(node)));
+            prop_assert_eq!(again.find_by_id(None, graph.original_id(node)), graph.find_by_id(None, graph.original_id(node)));
             prop_assert_eq!(again.type_name(again.type_of(node)), graph.type_name(graph.type_of(node)));
             prop_assert_eq!(again.shallow_bytes(node), graph.shallow_bytes(node));
             prop_assert_eq!(again.strong_references(node), graph.strong_references(node));
@@ -202,18 +202,18 @@ proptest! {
         let starts = heap.strong_starts();
         let distances = heap.distances(&starts);
         let is_wanted = |node: NodeId| wanted[node.index()];
-        let merging = MergeOptions { all_kinds: false, all_steps: true };
+        let merging = MergeOptions { includes_weak_roots: false, shows_loader_steps: true };
         let merged = merge_root_paths(&graph, is_wanted, |_| false, merging, |node| graph.shallow_bytes(node), None);
         let reached: Vec<usize> = (0..heap.objects.len()).filter(|&o| wanted[o] && distances[o].is_some()).collect();
         prop_assert_eq!(merged.reached_objects, reached.len() as u64);
-        let tops = merged.rows.iter().filter(|row| row.above.is_none());
+        let tops = merged.rows.iter().filter(|row| row.parent.is_none());
         prop_assert_eq!(tops.map(|row| row.objects).sum::<u64>(), reached.len() as u64);
         for row in &merged.rows {
             let object = DISTINCT.iter().position(|name| *name == graph.type_name(row.type_id)).unwrap();
             prop_assert_eq!(Some(row.depth), distances[object]);
-            let below: u64 = merged.rows.iter().filter(|other| other.above.map(|above| merged.rows[above].type_id) == Some(row.type_id)).map(|other| other.objects).sum();
+            let below: u64 = merged.rows.iter().filter(|other| other.parent.map(|above| merged.rows[above].type_id) == Some(row.type_id)).map(|other| other.objects).sum();
             prop_assert_eq!(row.objects, below + u64::from(wanted[object]));
-            prop_assert_eq!(row.root.is_some(), row.above.is_none());
+            prop_assert_eq!(row.root.is_some(), row.parent.is_none());
         }
 
         let dominators = Dominators::compute(&graph);

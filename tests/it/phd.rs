@@ -16,7 +16,7 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
-    match graph.find(None, id) {
+    match graph.find_by_id(None, id) {
         IdLookup::One(node) => node,
         other => panic!("{id:#x}: {other:?}"),
     }
@@ -55,7 +55,7 @@ fn every_kind_of_record_is_read() {
                 ),
                 Some("class") => {
                     assert_eq!(type_name, "java/lang/Class", "{name}");
-                    let class = graph.types().of_class_object(node).expect("a class");
+                    let class = graph.types().type_of_class_object(node).expect("a class");
                     assert_eq!(Some(graph.type_name(class)), record["type"].as_str(), "{name}");
                 }
                 _ => assert!(type_name.starts_with('[') || type_name.ends_with("[]"), "{name}: {type_name}"),

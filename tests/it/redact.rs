@@ -351,7 +351,8 @@ fn numbers_that_are_left_are_told() {
 fn copy_of(bytes: &[u8], equality: bool) -> Result<Vec<u8>, String> {
     let file = DumpFile::of_reader(bytes, Arc::new(NoObserver)).expect("kept");
     let equality = equality.then(KeyedHash::default);
-    let options = RedactOptions { keep: KeptFields::known(), equality, ..RedactOptions::default() };
+    let options =
+        RedactOptions { kept_fields: KeptFields::known(), equality_hash: equality, ..RedactOptions::default() };
     let mut out = Vec::new();
     redact(&file, &options, &mut out).map(|_| out).map_err(|error| error.to_string())
 }

@@ -30,7 +30,7 @@ pub const WRITERS: [(&str, Writer); 7] = [
 ];
 
 fn node(graph: &HeapGraph, number: usize) -> NodeId {
-    match graph.find(None, Heap::address(number)) {
+    match graph.find_by_id(None, Heap::address(number)) {
         IdLookup::One(node) => node,
         other => panic!("object {number}: {other:?}"),
     }

@@ -204,7 +204,7 @@ proptest! {
             let all = BreakdownOptions { object: id, min_size: Some(Threshold::Bytes(0)), ..Default::default() };
             let answer = breakdown(&dump, &all).unwrap();
             let Some(bytes) = heap.retained_bytes(object) else {
-                prop_assert!(answer.heaps.is_empty() && answer.unreachable.is_some());
+                prop_assert!(answer.heaps.is_empty() && answer.unreachable_object_id.is_some());
                 continue;
             };
             assert_sums(&answer)?;
@@ -330,7 +330,7 @@ fn command_lines_ask_the_same() {
     let line = options.command_line().for_shell(Some(GAME.as_ref()));
     assert_eq!(line, format!("heapdump dominators --depth 3 --reverse -n 2 {GAME}"));
     assert_same(&dominator_tree(&dump, &options).unwrap(), &line.split(' ').skip(1).collect::<Vec<_>>());
-    let options = MergedPathsOptions { avoided: vec![pattern("X")], ..MergedPathsOptions::new(pattern("Level")) };
+    let options = MergedPathsOptions { avoided_types: vec![pattern("X")], ..MergedPathsOptions::new(pattern("Level")) };
     let line = options.command_line().for_shell(Some(GAME.as_ref()));
     assert_eq!(line, format!("heapdump roots --exclude X -n 0 --type Level {GAME}"));
     assert_same(&merged_paths(&dump, &options).unwrap(), &line.split(' ').skip(1).collect::<Vec<_>>());

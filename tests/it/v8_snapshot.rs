@@ -24,7 +24,7 @@ fn unpacked(path: &std::path::Path) -> Vec<u8> {
 }
 
 fn node(graph: &HeapGraph, id: u64) -> Option<NodeId> {
-    match graph.find(None, id) {
+    match graph.find_by_id(None, id) {
         IdLookup::One(node) => Some(node),
         _ => None,
     }

@@ -9,7 +9,9 @@ pub struct DominatorChildren<'a>(ChildLists<'a>);
 
 #[derive(Debug)]
 enum ChildLists<'a> {
+    /// The children of number `n` are `list[starts[n]..starts[n + 1]]`.
     Csr { starts: Vec<u32>, list: Vec<u32> },
+    /// Where the children of each number begin: they follow one another.
     LevelOrder(&'a Column<u32>),
 }
 

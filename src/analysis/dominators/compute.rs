@@ -41,30 +41,31 @@ pub(super) struct DepthFirstDominators {
     /// By number; the first means nothing.
     pub(super) nodes: Vec<NodeId>,
     /// By number.
-    pub(super) immediate: Vec<u32>,
+    pub(super) immediate_dominators: Vec<u32>,
     /// Steps that were taken up trees.
-    pub(super) steps: u64,
+    pub(super) climb_steps: u64,
     /// Memory that was used, a word for each number: to ask the system for as much again would cost more than most work
     /// on it.
-    pub(super) memory: Vec<u32>,
+    pub(super) scratch_words: Vec<u32>,
 }
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let DepthFirstWalk { nodes, mut parents, non_tree_reference_counts, counted_node_limit } = depth_first_walk(graph);
+    let DepthFirstWalk { nodes, mut parents, non_tree_reference_counts, counted_number_limit: counted_node_limit } =
+        depth_first_walk(graph);
     let tree = DepthFirstTree::of(&mut parents);
-    let mut cells = paired_with_labels(parents);
+    let mut cells = pair_with_labels(parents);
     let numbers = numbers_by_node(nodes, non_tree_reference_counts, as_ancestor_cells(&mut cells));
     let mut sources = sources_by_target(graph, &numbers, counted_node_limit, as_ancestor_cells(&mut cells));
     let lengths = source_list_lengths(as_ancestor_cells(&mut cells), sources.len());
     let nodes = nodes_by_number(numbers, &lengths, as_ancestor_cells(&mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
     let semi = semidominators(as_ancestor_cells(&mut cells), &mut sources, &mut steps);
-    let tree = SemidominatorTree { tree, lengths, semi };
+    let tree = SemidominatorTree { tree, source_list_lengths: lengths, semidominators: semi };
     let immediate = immediate_dominators(&tree, cells, step_budget, &mut steps);
     sources.truncate(nodes.len());
     sources.shrink_to_fit();
-    DepthFirstDominators { nodes, immediate, steps, memory: sources }
+    DepthFirstDominators { nodes, immediate_dominators: immediate, climb_steps: steps, scratch_words: sources }
 }
 
 struct DepthFirstWalk {
@@ -75,11 +76,11 @@ struct DepthFirstWalk {
     /// By node: one less than the references to it that are no tree edges; `UNREACHED` of what is not reached.
     non_tree_reference_counts: Vec<u32>,
     /// References of objects with this number or a greater one count for nothing.
-    counted_node_limit: u32,
+    counted_number_limit: u32,
 }
 
 struct PendingReference {
-    source: u32,
+    source_number: u32,
     target: NodeId,
 }
 
@@ -90,16 +91,16 @@ fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
     nodes.push(NodeId::new(0));
     parents.push(0);
     let mut pending: Vec<PendingReference> =
-        rooted_nodes(graph).into_iter().rev().map(|target| PendingReference { source: 0, target }).collect();
+        rooted_nodes(graph).into_iter().rev().map(|target| PendingReference { source_number: 0, target }).collect();
     let mut walk = DepthFirstWalk {
         nodes,
         parents,
         non_tree_reference_counts: vec![UNREACHED; graph.node_count() + 1],
-        counted_node_limit: 0,
+        counted_number_limit: 0,
     };
     let mut seen = NodeSet::new(graph.node_count());
-    walk.follow(graph, &mut pending, &mut seen);
-    if graph.unheld_in_tree() && walk.nodes.len() <= graph.node_count() {
+    walk.follow_references(graph, &mut pending, &mut seen);
+    if graph.has_unheld_in_dominator_tree() && walk.nodes.len() <= graph.node_count() {
         walk.attach_unrooted(graph, &mut pending, &mut seen);
     }
     walk.nodes.shrink_to_fit();
@@ -117,9 +118,10 @@ fn rooted_nodes(graph: &HeapGraph) -> Vec<NodeId> {
 impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor.
-    fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
-        let DepthFirstWalk { nodes, parents, non_tree_reference_counts, counted_node_limit } = self;
-        while let Some(PendingReference { source, target }) = pending.pop() {
+    fn follow_references(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
+        let DepthFirstWalk { nodes, parents, non_tree_reference_counts, counted_number_limit: counted_node_limit } =
+            self;
+        while let Some(PendingReference { source_number: source, target }) = pending.pop() {
             if !seen.insert(target) {
                 non_tree_reference_counts[target.index()] = non_tree_reference_counts[target.index()].wrapping_add(1);
                 continue;
@@ -130,7 +132,7 @@ impl DepthFirstWalk {
             for &below in graph.strong_references(target).iter().rev() {
                 if !seen.contains(below) {
                     graph.prefetch_reference_offset(below);
-                    pending.push(PendingReference { source: number, target: below });
+                    pending.push(PendingReference { source_number: number, target: below });
                 } else if below != target {
                     non_tree_reference_counts[below.index()] = non_tree_reference_counts[below.index()].wrapping_add(1);
                 }
@@ -156,8 +158,8 @@ impl DepthFirstWalk {
             }
         }
         let starts = graph.nodes().rev().filter(|&node| !seen.contains(node) && !is_held.contains(node));
-        pending.extend(starts.map(|target| PendingReference { source: 0, target }));
-        self.follow(graph, pending, seen);
+        pending.extend(starts.map(|target| PendingReference { source_number: 0, target }));
+        self.follow_references(graph, pending, seen);
         for node in graph.nodes().filter(|&node| !seen.contains(node)) {
             self.nodes.push(node);
             self.parents.push(0);
@@ -168,28 +170,28 @@ impl DepthFirstWalk {
 /// Numbers that are small on average: for each as many zeros, and a one.
 struct UnaryCodedNumbers {
     words: Vec<u64>,
-    count: usize,
-    bits: usize,
+    number_count: usize,
+    bit_count: usize,
 }
 
 impl UnaryCodedNumbers {
     /// None so far. Room for as many bits as there will be numbers, and one for each that these count.
     fn new(bits: usize) -> Self {
-        UnaryCodedNumbers { words: vec![0; bits / 64 + 1], count: 0, bits: 0 }
+        UnaryCodedNumbers { words: vec![0; bits / 64 + 1], number_count: 0, bit_count: 0 }
     }
 
     #[inline(always)]
     fn push(&mut self, number: u32) {
-        self.bits += number as usize;
-        self.words[self.bits >> 6] |= 1 << (self.bits & 63);
-        self.bits += 1;
-        self.count += 1;
+        self.bit_count += number as usize;
+        self.words[self.bit_count >> 6] |= 1 << (self.bit_count & 63);
+        self.bit_count += 1;
+        self.number_count += 1;
     }
 
     #[inline(always)]
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let mut at = 0;
-        (0..self.count).map(move |_| {
+        (0..self.number_count).map(move |_| {
             let from = at;
             let mut word = self.words[at >> 6] >> (at & 63);
             while word == 0 {
@@ -236,7 +238,7 @@ impl DepthFirstTree {
     }
 
     fn parents(&self) -> Vec<u32> {
-        let count = self.levels_up.count + 1;
+        let count = self.levels_up.number_count + 1;
         let (mut path, mut parents) = (vec![0; count], Vec::with_capacity(count));
         parents.push(0);
         for (number, depth) in (1..).zip(self.depths()) {
@@ -250,11 +252,11 @@ impl DepthFirstTree {
 /// A number's parent or an ancestor; and beside it where its list ends, then its label: the smallest semidominator on the
 /// way to the ancestor.
 type AncestorCell = [u32; 2];
-const ANCESTOR_FIELD: usize = 0;
-const LABEL_FIELD: usize = 1;
+const ANCESTOR_INDEX: usize = 0;
+const LABEL_INDEX: usize = 1;
 
 /// Cells, in the memory of these words: the first half are the ancestors.
-fn paired_with_labels(mut words: Vec<u32>) -> Vec<u32> {
+fn pair_with_labels(mut words: Vec<u32>) -> Vec<u32> {
     for number in (0..words.len() / 2).rev() {
         (words[2 * number], words[2 * number + 1]) = (words[number], 0);
     }
@@ -273,7 +275,7 @@ fn numbers_by_node(nodes: Vec<NodeId>, non_tree_reference_counts: Vec<u32>, cell
             prefetch(&numbers, ahead.index());
         }
         let non_tree_reference_counts = std::mem::replace(&mut numbers[node.index()], number as u32);
-        cells[number][LABEL_FIELD] = non_tree_reference_counts.wrapping_add(1);
+        cells[number][LABEL_INDEX] = non_tree_reference_counts.wrapping_add(1);
     }
     numbers
 }
@@ -308,13 +310,13 @@ impl SourceListBuilder<'_> {
                 let Edge { target, source } = edges[at];
                 let cell = &mut cells[target as usize];
                 if source == target
-                    || source == cell[ANCESTOR_FIELD] && has_met_tree_edge.insert(NodeId::new(target as usize))
+                    || source == cell[ANCESTOR_INDEX] && has_met_tree_edge.insert(NodeId::new(target as usize))
                 {
                     continue;
                 }
-                cell[LABEL_FIELD] -= 1;
-                prefetch(sources, cell[LABEL_FIELD] as usize);
-                edges[kept] = Edge { target: cell[LABEL_FIELD], source };
+                cell[LABEL_INDEX] -= 1;
+                prefetch(sources, cell[LABEL_INDEX] as usize);
+                edges[kept] = Edge { target: cell[LABEL_INDEX], source };
                 kept += 1;
             }
             for edge in &edges[..kept] {
@@ -334,8 +336,8 @@ fn sources_by_target(
 ) -> Vec<u32> {
     let mut sum = 0;
     for cell in &mut *cells {
-        sum += cell[LABEL_FIELD];
-        cell[LABEL_FIELD] = sum;
+        sum += cell[LABEL_INDEX];
+        cell[LABEL_INDEX] = sum;
     }
     // Filled from behind, the ends become the beginnings.
     let mut lists =
@@ -370,7 +372,7 @@ fn sources_by_target(
 /// How long the list of each number but the first is; the labels have the places, and all are so many.
 fn source_list_lengths(cells: &[AncestorCell], all: usize) -> UnaryCodedNumbers {
     let mut lengths = UnaryCodedNumbers::new(cells.len() + all);
-    let begins = cells.iter().skip(1).map(|cell| cell[LABEL_FIELD]);
+    let begins = cells.iter().skip(1).map(|cell| cell[LABEL_INDEX]);
     for (begin, end) in begins.clone().zip(begins.skip(1).chain([all as u32])) {
         lengths.push(end - begin);
     }
@@ -385,7 +387,7 @@ fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryCodedNumbers, cells: &m
             prefetch(cells, ahead as usize);
         }
         if number != UNREACHED {
-            cells[number as usize][LABEL_FIELD] = node as u32;
+            cells[number as usize][LABEL_INDEX] = node as u32;
         }
     }
     numbers.truncate(cells.len());
@@ -393,7 +395,7 @@ fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryCodedNumbers, cells: &m
     numbers[0] = 0;
     let mut place = 0;
     for ((node, cell), length) in numbers.iter_mut().zip(cells).skip(1).zip(lengths.iter()) {
-        *node = std::mem::replace(&mut cell[LABEL_FIELD], place);
+        *node = std::mem::replace(&mut cell[LABEL_INDEX], place);
         place += length as u32;
     }
     // One layout: collecting in place costs nothing.
@@ -407,11 +409,11 @@ fn semidominators<'a>(cells: &mut [AncestorCell], sources: &'a mut [u32], steps:
     for number in (1..cells.len()).rev() {
         for (hops, distance) in HOP_PREFETCH_DISTANCES.into_iter().enumerate() {
             let ahead = number.saturating_sub(distance);
-            let (begin, end) = (cells[ahead][LABEL_FIELD], cells[ahead + 1][LABEL_FIELD]);
+            let (begin, end) = (cells[ahead][LABEL_INDEX], cells[ahead + 1][LABEL_INDEX]);
             for &source in sources[begin as usize..end as usize].iter().take(8) {
                 let mut at = source;
                 for _ in 0..hops {
-                    at = cells[at as usize][ANCESTOR_FIELD].max(ahead as u32);
+                    at = cells[at as usize][ANCESTOR_INDEX].max(ahead as u32);
                 }
                 prefetch(cells, at as usize);
             }
@@ -434,7 +436,7 @@ fn semidominators<'a>(cells: &mut [AncestorCell], sources: &'a mut [u32], steps:
             sources[first_semi] = best;
             end = begin;
         }
-        cells[number][LABEL_FIELD] = best;
+        cells[number][LABEL_INDEX] = best;
     }
     &sources[first_semi..]
 }
@@ -451,16 +453,16 @@ fn smallest_label(
     key: impl Fn(u32) -> u32,
 ) -> u32 {
     let mut at = from;
-    while cells[at as usize][ANCESTOR_FIELD] > limit {
+    while cells[at as usize][ANCESTOR_INDEX] > limit {
         path.push(at);
-        at = cells[at as usize][ANCESTOR_FIELD];
+        at = cells[at as usize][ANCESTOR_INDEX];
     }
     *steps += path.len() as u64;
-    let (ancestor, mut label) = (cells[at as usize][ANCESTOR_FIELD], cells[at as usize][LABEL_FIELD]);
+    let (ancestor, mut label) = (cells[at as usize][ANCESTOR_INDEX], cells[at as usize][LABEL_INDEX]);
     while let Some(below) = path.pop() {
         let cell = &mut cells[below as usize];
-        if key(cell[LABEL_FIELD]) < key(label) {
-            label = cell[LABEL_FIELD];
+        if key(cell[LABEL_INDEX]) < key(label) {
+            label = cell[LABEL_INDEX];
         }
         *cell = [ancestor, label];
     }
@@ -471,17 +473,17 @@ fn smallest_label(
 struct SemidominatorTree<'a> {
     tree: DepthFirstTree,
     /// Edges beside the tree of each number but the first.
-    lengths: UnaryCodedNumbers,
+    source_list_lengths: UnaryCodedNumbers,
     /// Of those that have any; that of all others is the parent.
-    semi: &'a [u32],
+    semidominators: &'a [u32],
 }
 
 impl SemidominatorTree<'_> {
     /// The depth of each number but the first, and its semidominator where that need not be the parent, ascending.
     #[inline(always)]
     fn depths_and_semidominators(&self) -> impl Iterator<Item = (usize, Option<u32>)> + '_ {
-        let mut semi = self.semi.iter().copied();
-        self.tree.depths().zip(self.lengths.iter()).map(move |(depth, length)| match length {
+        let mut semi = self.semidominators.iter().copied();
+        self.tree.depths().zip(self.source_list_lengths.iter()).map(move |(depth, length)| match length {
             0 => (depth, None),
             _ => (depth, semi.next()),
         })

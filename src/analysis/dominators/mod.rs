@@ -20,7 +20,7 @@ use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
 use compute::{DepthFirstDominators, UNREACHED, compute};
 
 /// Steps for each object after which climbing is given up for buckets.
-pub(super) const STEP_BUDGET: u64 = 4;
+pub(super) const CLIMB_STEPS_PER_OBJECT: u64 = 4;
 
 /// Immediate dominator of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Dominators {
     /// By node; made when first asked for.
     numbers: OnceLock<Column<u32>>,
     node_count: usize,
-    steps: u64,
+    climb_steps: u64,
 }
 
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Dominators {
     /// Computes the tree. O(references x log objects) at worst, near O(references) on heaps; 13 bytes per object and 4
     /// for each reference beside the tree while it runs, 17 at the least, 8 are kept.
     pub fn compute(graph: &HeapGraph) -> Self {
-        Self::compute_with_step_budget(graph, STEP_BUDGET)
+        Self::compute_with_step_budget(graph, CLIMB_STEPS_PER_OBJECT)
     }
 
     fn compute_with_step_budget(graph: &HeapGraph, step_budget: u64) -> Self {
@@ -68,10 +68,11 @@ impl Dominators {
 
     /// The tree, and memory that can be used again.
     fn compute_with_scratch(graph: &HeapGraph, step_budget: u64) -> (Self, Vec<u32>) {
-        let DepthFirstDominators { nodes, immediate, steps, memory } = compute(graph, step_budget);
+        let DepthFirstDominators { nodes, immediate_dominators: immediate, climb_steps: steps, scratch_words: memory } =
+            compute(graph, step_budget);
         let tree = ImmediateDominators::DepthFirst(immediate);
         let (nodes, node_count) = (nodes.into(), graph.node_count());
-        (Dominators { nodes, tree, numbers: OnceLock::new(), node_count, steps }, memory)
+        (Dominators { nodes, tree, numbers: OnceLock::new(), node_count, climb_steps: steps }, memory)
     }
 
     /// Reached objects.
@@ -80,7 +81,7 @@ impl Dominators {
     }
 
     /// The reached objects. O(objects), a bit for each.
-    pub fn reached(&self) -> NodeSet {
+    pub fn reached_nodes(&self) -> NodeSet {
         let mut reached = NodeSet::new(self.node_count);
         for &node in self.nodes.all_values().iter().skip(1) {
             reached.insert(node);
@@ -119,8 +120,8 @@ impl Dominators {
     /// for each.
     pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0u32; self.nodes.len()];
-        for number in self.all() {
-            depths[number.index()] = depths[self.immediate_of(number).index()].saturating_add(1);
+        for number in self.all_reached() {
+            depths[number.index()] = depths[self.immediate_dominator_of(number).index()].saturating_add(1);
         }
         depths
     }
@@ -132,19 +133,21 @@ impl Dominators {
     }
 
     /// Every reached object, each after its immediate dominator.
-    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = DominatorNode> + use<> {
+    pub(crate) fn all_reached(&self) -> impl DoubleEndedIterator<Item = DominatorNode> + use<> {
         (1..self.nodes.len()).map(DominatorNode::new)
     }
 
     /// Calls `take` with every reached object and its immediate dominator, of which that comes first. O(objects).
-    pub(crate) fn for_each(&self, mut take: impl FnMut(DominatorNode, DominatorNode)) {
+    pub(crate) fn for_each_with_dominator(&self, mut take: impl FnMut(DominatorNode, DominatorNode)) {
         match &self.tree {
             ImmediateDominators::DepthFirst(immediate) => {
-                self.all().zip(&immediate[1..]).for_each(|(number, &dominator)| take(number, DominatorNode(dominator)));
+                self.all_reached()
+                    .zip(&immediate[1..])
+                    .for_each(|(number, &dominator)| take(number, DominatorNode(dominator)));
             }
             ImmediateDominators::LevelOrder(_) => {
-                let (mut all, children) = (self.all(), self.children());
-                let dominators = std::iter::once(DominatorNode::ROOT).chain(self.all());
+                let (mut all, children) = (self.all_reached(), self.children());
+                let dominators = std::iter::once(DominatorNode::ROOT).chain(self.all_reached());
                 let pairs =
                     dominators.flat_map(|dominator| children.of(dominator).map(move |number| (number, dominator)));
                 // Level by level, each number once, whatever a file says.
@@ -158,7 +161,7 @@ impl Dominators {
 
     /// The immediate dominator of a node other than the root. O(1), or O(log objects) in a tree from an index.
     #[inline]
-    pub fn immediate_of(&self, number: DominatorNode) -> DominatorNode {
+    pub fn immediate_dominator_of(&self, number: DominatorNode) -> DominatorNode {
         match &self.tree {
             ImmediateDominators::DepthFirst(immediate) => DominatorNode(immediate[number.index()]),
             ImmediateDominators::LevelOrder(first_child) => {
@@ -173,7 +176,7 @@ impl Dominators {
 
     /// Immediate dominator of the object. O(1), or O(log objects) in a tree from an index.
     pub fn dominator_of(&self, node: NodeId) -> Dominator {
-        match self.number_of(node).map(|number| self.immediate_of(number)) {
+        match self.number_of(node).map(|number| self.immediate_dominator_of(number)) {
             None => Dominator::Unreachable,
             Some(DominatorNode::ROOT) => Dominator::Roots,
             Some(number) => Dominator::Node(self.node_at(number)),
@@ -202,8 +205,8 @@ impl Dominators {
     }
 
     /// Steps that were taken up trees while computing: what grows without bound in algorithms that are not linear.
-    pub fn steps(&self) -> u64 {
-        self.steps
+    pub fn climb_steps(&self) -> u64 {
+        self.climb_steps
     }
 }
 

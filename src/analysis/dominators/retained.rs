@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DominatorNode, Dominators, STEP_BUDGET};
+use super::{CLIMB_STEPS_PER_OBJECT, DominatorNode, Dominators};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 use crate::parallel;
 
@@ -18,6 +18,7 @@ enum RetainedBytes {
 /// Sums of bytes: 4 bytes each, and as many again only where a sum needs more.
 #[derive(Debug)]
 struct WideByteSums {
+    /// The low 32 bits of each sum.
     low: Vec<u32>,
     /// Empty while all are below 4 GiB. Pages of it that stay zero cost nothing.
     high: Vec<u32>,
@@ -54,23 +55,24 @@ impl WideByteSums {
 pub struct RetainedSizes {
     /// By number in the dominator tree; 0 is everything that is reached.
     bytes: RetainedBytes,
+    /// Objects, by the same number.
     objects: Column<u32>,
 }
 
 impl RetainedSizes {
     /// One sweep from the last number to the first. O(objects); 8 bytes per reached object, 12 where there are 4 GiB.
     pub fn compute(graph: &HeapGraph, dominators: &Dominators) -> Self {
-        Self::compute_in(graph, dominators, Vec::new())
+        Self::compute_reusing(graph, dominators, Vec::new())
     }
 
     /// The tree and these sizes, in the tree's memory: faster than one after the other.
     pub fn with_dominators(graph: &HeapGraph) -> (Dominators, Self) {
-        let (dominators, used) = Dominators::compute_with_scratch(graph, STEP_BUDGET);
-        let retained = Self::compute_in(graph, &dominators, used);
+        let (dominators, used) = Dominators::compute_with_scratch(graph, CLIMB_STEPS_PER_OBJECT);
+        let retained = Self::compute_reusing(graph, &dominators, used);
         (dominators, retained)
     }
 
-    fn compute_in(graph: &HeapGraph, dominators: &Dominators, memory: Vec<u32>) -> Self {
+    fn compute_reusing(graph: &HeapGraph, dominators: &Dominators, memory: Vec<u32>) -> Self {
         let count = dominators.reached_count() + 1;
         let mut bytes = WideByteSums { low: vec![0; count], high: Vec::new() };
         let has_giants = AtomicBool::new(false);
@@ -95,8 +97,8 @@ impl RetainedSizes {
         objects.clear();
         objects.resize(count, 1);
         objects[0] = 0;
-        for node in dominators.all().rev() {
-            let (number, parent) = (node.index(), dominators.immediate_of(node).index());
+        for node in dominators.all_reached().rev() {
+            let (number, parent) = (node.index(), dominators.immediate_dominator_of(node).index());
             bytes.add(parent, bytes.get(number));
             objects[parent] += objects[number];
         }
@@ -131,7 +133,7 @@ impl RetainedSizes {
 
     pub(super) fn from_stored(source: &dyn ColumnSource, count: usize) -> Option<RetainedSizes> {
         let bytes = RetainedBytes::Stored(ByteCounts::from_stored(source, "retained.bytes", count)?);
-        let objects: Column<u32> = Column::stored(source, "retained.objects", u64::MAX)?;
+        let objects: Column<u32> = Column::from_stored(source, "retained.objects", u64::MAX)?;
         (objects.len() == count).then_some(RetainedSizes { bytes, objects })
     }
 }

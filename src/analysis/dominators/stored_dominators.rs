@@ -54,14 +54,14 @@ impl Dominators {
     ) -> Option<(Dominators, RetainedSizes)> {
         let (count, node_count) = (stored.reached.checked_add(1)?, graph.node_count());
         // The first entry is no node: a graph of none has one all the same.
-        let nodes: Column<NodeId> = Column::stored(source, "dominators.nodes", node_count.max(1) as u64)?;
-        let numbers: Column<u32> = Column::stored(source, "dominators.numbers", u64::MAX)?;
-        let first_child: Column<u32> = Column::stored(source, "dominators.first_below", count as u64 + 1)?;
+        let nodes: Column<NodeId> = Column::from_stored(source, "dominators.nodes", node_count.max(1) as u64)?;
+        let numbers: Column<u32> = Column::from_stored(source, "dominators.numbers", u64::MAX)?;
+        let first_child: Column<u32> = Column::from_stored(source, "dominators.first_below", count as u64 + 1)?;
         let retained = RetainedSizes::from_stored(source, count)?;
         let fits = nodes.len() == count && numbers.len() == node_count && first_child.len() == count + 1;
         fits.then(|| {
             let tree = ImmediateDominators::LevelOrder(first_child);
-            (Dominators { nodes, tree, numbers: OnceLock::from(numbers), node_count, steps: 0 }, retained)
+            (Dominators { nodes, tree, numbers: OnceLock::from(numbers), node_count, climb_steps: 0 }, retained)
         })
     }
 }

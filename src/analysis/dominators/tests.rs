@@ -56,7 +56,7 @@ fn a_large_graph_has_the_dominators_of_petgraph() {
         .collect();
     let graph = graph(&references);
     let expected = petgraph::algo::dominators::simple_fast(&graph, NodeId::new(0));
-    for (node, found) in graph.nodes().zip(all(&graph, STEP_BUDGET)).skip(1) {
+    for (node, found) in graph.nodes().zip(all(&graph, CLIMB_STEPS_PER_OBJECT)).skip(1) {
         assert_eq!(found, expected.immediate_dominator(node).map_or(Dominator::Unreachable, Dominator::Node));
     }
 }
@@ -64,7 +64,7 @@ fn a_large_graph_has_the_dominators_of_petgraph() {
 const COUNT: usize = 200_000;
 
 fn steps_per_object(references: &[Vec<usize>]) -> f64 {
-    Dominators::compute(&graph(references)).steps() as f64 / references.len() as f64
+    Dominators::compute(&graph(references)).climb_steps() as f64 / references.len() as f64
 }
 
 /// 6 + log2(objects): the bound of the algorithm; a quadratic one takes tens of thousands here.

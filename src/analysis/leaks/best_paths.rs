@@ -6,6 +6,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 const MAX_COST: u8 = 200;
 /// The distance of what no way leads to.
 const UNREACHED: u8 = u8::MAX;
+/// In place of a parent where a way begins, and where none leads.
 const NO_PARENT: u32 = u32::MAX;
 /// In place of what is given back for an object, of one that is not reached.
 pub(super) const NO_ROW: u32 = u32::MAX;
@@ -46,6 +47,7 @@ pub trait ReferenceCosts {
 /// One parent for each object that is reached: the tree of best ways.
 #[derive(Debug)]
 pub struct BestPaths {
+    /// By object.
     parents: Vec<u32>,
 }
 
@@ -54,7 +56,7 @@ pub struct BestPaths {
 pub(super) struct ReachedObject {
     pub(super) node: NodeId,
     /// What was given back for its parent; `None` where the way begins.
-    pub(super) parent: Option<u32>,
+    pub(super) parent_row: Option<u32>,
     /// The label of the reference from the parent.
     pub(super) label: u32,
     /// That reference explains nothing.
@@ -80,7 +82,7 @@ impl BestPaths {
             let (parent, label) = (parents[node.index()], places[node.index()]);
             let parent = if parent == NO_PARENT { None } else { Some(places[parent as usize]) };
             let (label, is_unexplained) = (label & !UNEXPLAINED_LABEL_BIT, label & UNEXPLAINED_LABEL_BIT != 0);
-            places[node.index()] = take(ReachedObject { node, parent, label, is_unexplained });
+            places[node.index()] = take(ReachedObject { node, parent_row: parent, label, is_unexplained });
         };
         let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::best_paths::BestPaths;
 use super::growth_search::{GrownPlace, GrowthSearch};
-use super::rows::RowTree;
+use super::row_tree::RowTree;
 use super::type_role::{CodeOwner, TypeRole};
 use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
 use crate::analysis::retained::RetainedSizes;
@@ -21,7 +21,7 @@ const NO_SET: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub struct LeakCause {
     /// The place, the type, how many.
-    pub grown: GrownPlace,
+    pub grown_place: GrownPlace,
     /// Bytes that would be freed with all below the rows.
     pub retained_bytes: u64,
     /// Bytes outside the heap that go with them.
@@ -29,7 +29,7 @@ pub struct LeakCause {
     /// One of the elements: that in the middle.
     pub example: NodeId,
     /// The kept objects that none of the others dominates; the one that retains most first.
-    pub topmost: Vec<DominatorNode>,
+    pub topmost_objects: Vec<DominatorNode>,
 }
 
 /// A graph with its best ways, rows and dominator tree.
@@ -38,7 +38,7 @@ pub struct CauseAnalysis<'a> {
     /// The heap.
     pub graph: &'a HeapGraph,
     /// The tree of best ways.
-    pub paths: &'a BestPaths,
+    pub best_paths: &'a BestPaths,
     /// The same, merged.
     pub rows: &'a RowTree,
     /// Its dominator tree.
@@ -65,7 +65,7 @@ impl CauseAnalysis<'_> {
             // By number: which of eight sets it or what dominates it is in.
             let mut above = vec![0u8; self.dominators.reached_count() + 1];
             for first in (0..sets).step_by(8) {
-                self.dominators.for_each(|number, dominator| {
+                self.dominators.for_each_with_dominator(|number, dominator| {
                     let mut within = above[dominator.index()];
                     if let Some(set) = set_of(number).filter(|set| (first..first + 8).contains(set)) {
                         if within & 1 << (set - first) == 0 {
@@ -107,7 +107,7 @@ impl CauseAnalysis<'_> {
     }
 
     /// By row: bytes that would be freed with its objects, of some rows; 0 of others. O(objects).
-    fn retained_by_rows(&self, is_asked: &[bool]) -> Vec<u64> {
+    fn retained_bytes_by_row(&self, is_asked: &[bool]) -> Vec<u64> {
         let (mut set_of, mut sets) = (vec![NO_SET; self.rows.rows().len()], Vec::new());
         for (row, _) in is_asked.iter().enumerate().skip(1).filter(|(_, is_asked)| **is_asked) {
             set_of[row] = sets.len() as u32;
@@ -125,14 +125,18 @@ impl CauseAnalysis<'_> {
     /// Of what is only large the objects that hold so much by themselves: the row, or the nearest above whose objects do, or
     /// the one below that holds most, where nothing else that was found is there. O(objects).
     pub fn narrow_to_holders(&self, found: &mut Vec<GrownPlace>, least_bytes: u64) {
-        let large: Vec<u32> = found.iter().filter(|grown| !grown.grew_in_number).map(|grown| grown.element).collect();
+        let large: Vec<u32> =
+            found.iter().filter(|grown| !grown.grew_in_number).map(|grown| grown.element_row).collect();
         let above = |row: u32| {
             std::iter::successors(Some(row), |&row| Some(self.rows.row(row).parent)).take_while(|&row| row != 0)
         };
-        let held =
-            if large.is_empty() { Vec::new() } else { self.retained_by_rows(&self.rows.mark_with_ancestors(&large)) };
+        let held = if large.is_empty() {
+            Vec::new()
+        } else {
+            self.retained_bytes_by_row(&self.rows.mark_with_ancestors(&large))
+        };
         let mut held_below = None;
-        let is_settled = |grown: &GrownPlace| grown.grew_in_number || held[grown.element as usize] >= least_bytes;
+        let is_settled = |grown: &GrownPlace| grown.grew_in_number || held[grown.element_row as usize] >= least_bytes;
         let settled: Vec<u32> =
             found.iter().filter(|grown| is_settled(grown)).flat_map(|grown| &grown.rows).copied().collect();
         let mut is_known = self.rows.mark_with_ancestors_and_descendants(&settled);
@@ -140,13 +144,13 @@ impl CauseAnalysis<'_> {
             if is_settled(grown) {
                 return true;
             }
-            let row = above(grown.element).find(|&row| held[row as usize] >= least_bytes);
+            let row = above(grown.element_row).find(|&row| held[row as usize] >= least_bytes);
             // Objects of a chain are in the row that it began with, which need not hold them.
             let row = row.or_else(|| {
                 let held = held_below.get_or_insert_with(|| {
-                    self.retained_by_rows(&self.rows.mark_with_ancestors_and_descendants(&large))
+                    self.retained_bytes_by_row(&self.rows.mark_with_ancestors_and_descendants(&large))
                 });
-                let below = self.rows.with_descendants(&[grown.element]).into_iter();
+                let below = self.rows.with_descendants(&[grown.element_row]).into_iter();
                 below.filter(|&row| held[row as usize] >= least_bytes).max_by_key(|&row| held[row as usize])
             });
             let Some(row) = row.filter(|&row| !std::mem::replace(&mut is_known[row as usize], true)) else {
@@ -154,8 +158,8 @@ impl CauseAnalysis<'_> {
             };
             *grown = GrownPlace {
                 rows: vec![row],
-                element: row,
-                objects: self.rows.row(row).objects.into(),
+                element_row: row,
+                element_objects: self.rows.row(row).objects.into(),
                 ..grown.clone()
             };
             true
@@ -167,7 +171,7 @@ impl CauseAnalysis<'_> {
     }
 
     /// Bytes that would be freed with all objects of each of some sets of rows and all below them. O(objects).
-    pub fn retained_by_row_sets(&self, sets: &[Vec<u32>]) -> Vec<u64> {
+    pub fn retained_bytes_by_row_set(&self, sets: &[Vec<u32>]) -> Vec<u64> {
         let sets: Vec<Vec<u32>> = sets.iter().map(|rows| self.rows.with_descendants(rows)).collect();
         self.topmost_objects_by_set(&sets).iter().map(|members| self.retained_bytes(members)).collect()
     }
@@ -179,7 +183,7 @@ impl CauseAnalysis<'_> {
             false => grown.rows.clone(),
         };
         let topmost = self.topmost_objects_by_set(&grown.iter().map(rows_of).collect::<Vec<_>>());
-        let examples = self.examples(&grown);
+        let examples = self.example_objects(&grown);
         let mut causes = Vec::with_capacity(grown.len());
         for ((grown, mut topmost), example) in grown.into_iter().zip(topmost).zip(examples) {
             // What another cause has taken is told there.
@@ -197,17 +201,23 @@ impl CauseAnalysis<'_> {
                 }
             };
             let retained_bytes = self.retained_bytes(&topmost);
-            causes.push(LeakCause { grown, retained_bytes, off_heap_bytes, example, topmost });
+            causes.push(LeakCause {
+                grown_place: grown,
+                retained_bytes,
+                off_heap_bytes,
+                example,
+                topmost_objects: topmost,
+            });
         }
         causes
     }
 
     /// Of each element's row the object in the middle. O(objects).
-    fn examples(&self, grown: &[GrownPlace]) -> Vec<Option<NodeId>> {
+    fn example_objects(&self, grown: &[GrownPlace]) -> Vec<Option<NodeId>> {
         let mut left: Vec<(u32, Option<NodeId>)> =
-            grown.iter().map(|grown| (self.rows.row(grown.element).objects / 2, None)).collect();
+            grown.iter().map(|grown| (self.rows.row(grown.element_row).objects / 2, None)).collect();
         let mut wanted: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
-        grown.iter().enumerate().for_each(|(at, grown)| wanted.entry(grown.element).or_default().push(at));
+        grown.iter().enumerate().for_each(|(at, grown)| wanted.entry(grown.element_row).or_default().push(at));
         for node in self.graph.nodes() {
             let Some(places) = self.rows.row_of(node).and_then(|row| wanted.get(&row)) else { continue };
             for &at in places {
@@ -222,7 +232,7 @@ impl CauseAnalysis<'_> {
     }
 
     /// Members of a row, ascending. O(objects).
-    pub fn members(&self, row: u32) -> Vec<NodeId> {
+    pub fn row_members(&self, row: u32) -> Vec<NodeId> {
         self.graph.nodes().filter(|&node| self.rows.row_of(node) == Some(row)).collect()
     }
 
@@ -232,14 +242,18 @@ impl CauseAnalysis<'_> {
         if causes.len() < 2 {
             return;
         }
-        let owner =
-            |cause: &LeakCause| -> CodeOwner { type_roles[self.rows.row(cause.grown.element).type_id.index()].owner };
+        let owner = |cause: &LeakCause| -> CodeOwner {
+            type_roles[self.rows.row(cause.grown_place.element_row).type_id.index()].owner
+        };
         // By row: the causes that it is in, of as many as there are bits, and the one whose element it is.
         let (mut causes_of, mut cause_of_element) =
             (vec![0u64; self.rows.rows().len()], vec![NO_SET; self.rows.rows().len()]);
         for (at, cause) in causes.iter().enumerate().take(u64::BITS as usize) {
-            cause_of_element[cause.grown.element as usize] = at as u32;
-            self.rows.with_descendants(&cause.grown.rows).iter().for_each(|&row| causes_of[row as usize] |= 1 << at);
+            cause_of_element[cause.grown_place.element_row as usize] = at as u32;
+            self.rows
+                .with_descendants(&cause.grown_place.rows)
+                .iter()
+                .for_each(|&row| causes_of[row as usize] |= 1 << at);
         }
         // By cause: how many of the others' elements it refers to.
         let mut met = vec![vec![0u64; causes.len()]; causes.len()];
@@ -261,7 +275,7 @@ impl CauseAnalysis<'_> {
         let mut is_gone = vec![false; causes.len()];
         for at in 0..causes.len() {
             for other in 0..causes.len() {
-                let elements = f64::from(self.rows.row(causes[other].grown.element).objects);
+                let elements = f64::from(self.rows.row(causes[other].grown_place.element_row).objects);
                 if is_gone[other]
                     || other == at
                     || is_gone[at]
@@ -294,16 +308,16 @@ impl CauseAnalysis<'_> {
     ) -> Option<DominatorNode> {
         const MAX_STEPS_PER_MEMBER: usize = 64;
         let mut left = count.saturating_mul(MAX_STEPS_PER_MEMBER) + 1024;
-        let mut common = self.dominators.immediate_of(members.next()?);
+        let mut common = self.dominators.immediate_dominator_of(members.next()?);
         for member in members {
-            let mut at = self.dominators.immediate_of(member);
+            let mut at = self.dominators.immediate_dominator_of(member);
             while at != common {
                 left = left.checked_sub(1)?;
                 // Every number is greater than that of its immediate dominator.
                 if at > common {
-                    at = self.dominators.immediate_of(at);
+                    at = self.dominators.immediate_dominator_of(at);
                 } else {
-                    common = self.dominators.immediate_of(common);
+                    common = self.dominators.immediate_dominator_of(common);
                 }
                 if common == DominatorNode::ROOT {
                     return None;
@@ -314,9 +328,9 @@ impl CauseAnalysis<'_> {
     }
 
     /// By cause: bytes that its rows retained in the older dump, whose analysis this is; `search` joined the rows of both.
-    pub fn retained_before(&self, search: &GrowthSearch<'_>, causes: &[LeakCause]) -> Vec<u64> {
+    pub fn old_retained_bytes(&self, search: &GrowthSearch<'_>, causes: &[LeakCause]) -> Vec<u64> {
         let partners =
-            |cause: &LeakCause| cause.grown.rows.iter().filter_map(|&row| search.old_row_number(row)).collect();
-        self.retained_by_row_sets(&causes.iter().map(partners).collect::<Vec<_>>())
+            |cause: &LeakCause| cause.grown_place.rows.iter().filter_map(|&row| search.old_row_number(row)).collect();
+        self.retained_bytes_by_row_set(&causes.iter().map(partners).collect::<Vec<_>>())
     }
 }

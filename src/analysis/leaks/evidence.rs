@@ -62,7 +62,7 @@ pub struct HeldType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OtherHeldTypes {
     /// Number of types.
-    pub types: u64,
+    pub type_count: u64,
     /// Their objects.
     pub objects: u64,
     /// Their shallow bytes.
@@ -70,11 +70,11 @@ pub struct OtherHeldTypes {
 }
 
 /// The first `limit` of `held_types`, and the rest together, so that sums stay what the suspect retains.
-pub fn largest_types(held_types: &[HeldType], limit: usize) -> (&[HeldType], Option<OtherHeldTypes>) {
+pub fn split_largest_types(held_types: &[HeldType], limit: usize) -> (&[HeldType], Option<OtherHeldTypes>) {
     let (largest, rest) = held_types.split_at(limit.min(held_types.len()));
     let mut other = OtherHeldTypes::default();
     for held in rest {
-        other.types += 1;
+        other.type_count += 1;
         other.objects += held.objects;
         other.shallow_bytes = other.shallow_bytes.saturating_add(held.shallow_bytes);
     }
@@ -102,12 +102,12 @@ pub struct LeakSuspect {
     /// Place at which it piles up; for a group below its largest member.
     pub accumulation: AccumulationPoint,
     /// The nearest object above a suspect of a library's type whose type is the application's own.
-    pub owner: Option<NodeId>,
+    pub application_owner: Option<NodeId>,
     /// Types inside, most bytes first.
     pub held_types: Vec<HeldType>,
 }
 
-/// A graph with its dominator tree, and which types are libraries'.
+/// Makes suspects of objects of a graph, by its dominator tree and by which types are libraries'.
 #[derive(Clone, Copy)]
 pub struct SuspectBuilder<'a> {
     /// The heap.
@@ -119,7 +119,7 @@ pub struct SuspectBuilder<'a> {
     /// The tree from the top down.
     pub children: &'a DominatorChildren<'a>,
     /// By type whether it is a library's.
-    pub libraries: &'a TypeSet,
+    pub library_types: &'a TypeSet,
 }
 
 /// The way down from an object: numbers from the object itself on.
@@ -129,7 +129,7 @@ struct DominatorDescent {
 
 impl LeakSuspect {
     /// The object, or the largest of the group.
-    pub fn largest(&self) -> NodeId {
+    pub fn largest_object(&self) -> NodeId {
         match &self.subject {
             SuspectSubject::Object(node) => *node,
             // A group has members, or it would not be one.
@@ -138,7 +138,7 @@ impl LeakSuspect {
     }
 
     /// Objects that are suspected: 1, or those of the group.
-    pub fn objects(&self) -> usize {
+    pub fn suspected_object_count(&self) -> usize {
         match &self.subject {
             SuspectSubject::Object(_) => 1,
             SuspectSubject::Group(_, members) => members.len(),
@@ -149,7 +149,7 @@ impl LeakSuspect {
 impl SuspectBuilder<'_> {
     /// The suspect that objects are together of which none dominates another, the largest first: the one object that
     /// dominates them, where it retains little else, else the group. `common` is the nearest that dominates them all.
-    pub fn of_members(&self, members: &[DominatorNode], common: Option<DominatorNode>) -> Option<LeakSuspect> {
+    pub fn build_suspect(&self, members: &[DominatorNode], common: Option<DominatorNode>) -> Option<LeakSuspect> {
         let &largest = members.first()?;
         let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.retained_bytes(number)));
         let only = if members.len() == 1 { Some(largest) } else { common };
@@ -161,16 +161,16 @@ impl SuspectBuilder<'_> {
                 subject: SuspectSubject::Object(self.node(number)),
                 retained_bytes: self.retained_bytes(number),
                 retained_objects: self.retained.objects_at(number).into(),
-                accumulation: self.accumulation(&self.descend(number)),
-                owner,
+                accumulation: self.accumulation_point(&self.descend(number)),
+                application_owner: owner,
                 held_types: self.held_types(&[number]),
             });
         }
         Some(LeakSuspect {
             retained_bytes,
             retained_objects: members.iter().map(|&number| u64::from(self.retained.objects_at(number))).sum(),
-            accumulation: self.accumulation(&self.descend(largest)),
-            owner: None,
+            accumulation: self.accumulation_point(&self.descend(largest)),
+            application_owner: None,
             held_types: self.held_types(members),
             // What else hangs beside them, as a text that two share, is no subject.
             subject: SuspectSubject::Group(
@@ -187,9 +187,9 @@ impl SuspectBuilder<'_> {
     /// From an array or a node to the collection, and from that to the object with it, where these hold little else.
     fn collection_owner(&self, mut number: DominatorNode, is_all: impl Fn(DominatorNode) -> bool) -> DominatorNode {
         for _ in 0..MAX_OWNER_STEPS {
-            let above = self.dominators.immediate_of(number);
+            let above = self.dominators.immediate_dominator_of(number);
             if above == DominatorNode::ROOT
-                || self.graph.types().of_class_object(self.node(above)).is_some()
+                || self.graph.types().type_of_class_object(self.node(above)).is_some()
                 || !is_all(above)
             {
                 break;
@@ -235,12 +235,12 @@ impl SuspectBuilder<'_> {
     /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
     /// when it holds little else, else only to be named.
     fn application_owner(&self, number: DominatorNode) -> (DominatorNode, Option<NodeId>) {
-        if !self.libraries.contains(self.type_of(number)) {
+        if !self.library_types.contains(self.type_of(number)) {
             return (number, None);
         }
-        let mut above = self.dominators.immediate_of(number);
-        while above != DominatorNode::ROOT && self.libraries.contains(self.type_of(above)) {
-            above = self.dominators.immediate_of(above);
+        let mut above = self.dominators.immediate_dominator_of(number);
+        while above != DominatorNode::ROOT && self.library_types.contains(self.type_of(above)) {
+            above = self.dominators.immediate_dominator_of(above);
         }
         match above {
             DominatorNode::ROOT => (number, None),
@@ -251,8 +251,8 @@ impl SuspectBuilder<'_> {
         }
     }
 
-    fn accumulation(&self, descent: &DominatorDescent) -> AccumulationPoint {
-        if let Some((at, length, type_id)) = self.linked_list(descent) {
+    fn accumulation_point(&self, descent: &DominatorDescent) -> AccumulationPoint {
+        if let Some((at, length, type_id)) = self.find_linked_list(descent) {
             let number = descent.path[at];
             return AccumulationPoint {
                 node: self.node(number),
@@ -262,9 +262,9 @@ impl SuspectBuilder<'_> {
             };
         }
         let last = descent.path[descent.path.len() - 1];
-        let shape = self.shape(last);
+        let shape = self.accumulation_shape(last);
         let kept_type = match shape {
-            AccumulationShape::Collection(_, type_id) if self.libraries.contains(type_id) => {
+            AccumulationShape::Collection(_, type_id) if self.library_types.contains(type_id) => {
                 self.type_kept_by_members(last, type_id)
             }
             _ => None,
@@ -275,16 +275,16 @@ impl SuspectBuilder<'_> {
     /// Type that members of a library's type are there for: down from each by its main child to the first type that is the
     /// application's own. The most frequent, if at least half of the members agree.
     fn type_kept_by_members(&self, collection: DominatorNode, member_type: TypeId) -> Option<(TypeId, u64)> {
-        const MAX_STEPS: usize = 5;
+        const MAX_MAIN_CHILD_STEPS: usize = 5;
         let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
         let mut members = 0;
         for member in self.children.of(collection).filter(|&child| self.type_of(child) == member_type) {
             members += 1;
             let mut at = Some(member);
-            for _ in 0..MAX_STEPS {
+            for _ in 0..MAX_MAIN_CHILD_STEPS {
                 at = at.and_then(|number| self.main_child(number));
                 match at.map(|number| self.type_of(number)) {
-                    Some(type_id) if !self.libraries.contains(type_id) => {
+                    Some(type_id) if !self.library_types.contains(type_id) => {
                         *found.entry(type_id).or_default() += 1;
                         break;
                     }
@@ -297,7 +297,7 @@ impl SuspectBuilder<'_> {
     }
 
     /// The first type on the way that repeats often enough: where it begins, how many there are.
-    fn linked_list(&self, descent: &DominatorDescent) -> Option<(usize, u64, TypeId)> {
+    fn find_linked_list(&self, descent: &DominatorDescent) -> Option<(usize, u64, TypeId)> {
         let types: Vec<TypeId> = descent.path.iter().map(|&number| self.type_of(number)).collect();
         let mut start = 0;
         while start < types.len() {
@@ -337,7 +337,7 @@ impl SuspectBuilder<'_> {
         }
     }
 
-    fn shape(&self, number: DominatorNode) -> AccumulationShape {
+    fn accumulation_shape(&self, number: DominatorNode) -> AccumulationShape {
         let below = self.children.of(number);
         if self.graph.shallow_bytes(self.node(number)) as f64
             >= MIN_MAIN_CHILD_SHARE * self.retained_bytes(number) as f64

@@ -2,9 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rows::{MergedRow, RowTree};
+use super::row_tree::{MergedRow, RowTree};
 use super::type_role::{CodeOwner, TypeRole};
-use crate::analysis::diff::delta;
+use crate::analysis::diff::saturating_delta;
 use crate::analysis::threshold::Threshold;
 
 /// Nothing that grew by less is a cause, unless that is asked for.
@@ -33,27 +33,27 @@ pub struct GrownPlace {
     /// Rows of like objects that grew in number, side by side, ascending; below each row they are one.
     pub rows: Vec<u32>,
     /// The row of what is kept.
-    pub element: u32,
+    pub element_row: u32,
     /// Objects of the element's name below the rows.
-    pub objects: u64,
+    pub element_objects: u64,
     /// The same in the older dump.
-    pub objects_old: u64,
+    pub element_objects_old: u64,
     /// Rows of other types in the same place, of as many objects almost, the most first; with the same figures.
     pub neighbour_types: Vec<(u32, u64, u64)>,
     /// Bytes by which the rows grew, all below them included.
-    pub growth: u64,
+    pub growth_bytes: u64,
     /// More objects explain that, or many; else it is one thing that is large.
     pub grew_in_number: bool,
 }
 
 /// The rows of a dump beside those of an older one.
 pub struct GrowthSearch<'s> {
-    new: &'s RowTree,
-    old: Option<&'s RowTree>,
+    new_tree: &'s RowTree,
+    old_tree: Option<&'s RowTree>,
     type_roles: &'s [TypeRole],
     /// By row of the newer dump: that of the older one with the same path of keys. Empty without an older dump.
-    old_rows: Vec<Option<u32>>,
-    threshold: u64,
+    old_row_by_row: Vec<Option<u32>>,
+    threshold_bytes: u64,
 }
 
 impl<'s> GrowthSearch<'s> {
@@ -70,24 +70,24 @@ impl<'s> GrowthSearch<'s> {
             None => new.row(0).total_bytes,
         };
         let threshold = match least {
-            Threshold::Share(_) if old.is_some() => least.at_least(whole).max(MIN_GROWTH_BYTES),
-            _ => least.at_least(whole).max(1),
+            Threshold::Share(_) if old.is_some() => least.min_bytes_of(whole).max(MIN_GROWTH_BYTES),
+            _ => least.min_bytes_of(whole).max(1),
         };
-        GrowthSearch { new, old, type_roles, old_rows, threshold }
+        GrowthSearch { new_tree: new, old_tree: old, type_roles, old_row_by_row: old_rows, threshold_bytes: threshold }
     }
 
     /// The least growth of a cause.
-    pub fn threshold(&self) -> u64 {
-        self.threshold
+    pub fn threshold_bytes(&self) -> u64 {
+        self.threshold_bytes
     }
 
     /// The row of the older dump that a row is joined with.
     pub fn old_row_number(&self, row: u32) -> Option<u32> {
-        self.old_rows.get(row as usize).copied().flatten()
+        self.old_row_by_row.get(row as usize).copied().flatten()
     }
 
     fn row(&self, row: u32) -> &MergedRow {
-        self.new.row(row)
+        self.new_tree.row(row)
     }
 
     fn type_role(&self, row: u32) -> &TypeRole {
@@ -95,34 +95,34 @@ impl<'s> GrowthSearch<'s> {
     }
 
     fn old_row(&self, row: u32) -> Option<&MergedRow> {
-        Some(self.old?.row(self.old_row_number(row)?))
+        Some(self.old_tree?.row(self.old_row_number(row)?))
     }
 
     /// Bytes by which a row grew with all below it.
-    pub fn growth(&self, row: u32) -> i64 {
+    pub fn growth_bytes(&self, row: u32) -> i64 {
         let before = self.old_row(row).map_or(0, |before| before.total_bytes);
-        delta(before, self.row(row).total_bytes)
+        saturating_delta(before, self.row(row).total_bytes)
     }
 
-    fn new_objects(&self, row: u32) -> u64 {
+    fn new_object_count(&self, row: u32) -> u64 {
         let before = self.old_row(row).map_or(0, |before| before.objects);
         u64::from(self.row(row).objects.saturating_sub(before))
     }
 
     fn grew_by_at_least(&self, row: u32, least: u64) -> bool {
-        u64::try_from(self.growth(row)).is_ok_and(|growth| growth >= least)
+        u64::try_from(self.growth_bytes(row)).is_ok_and(|growth| growth >= least)
     }
 
     /// True where more objects explain the growth.
     fn is_explained_by_count(&self, row: u32) -> bool {
         let objects = u64::from(self.row(row).objects);
-        if self.old.is_none() {
+        if self.old_tree.is_none() {
             let grew_in_number =
                 objects >= MIN_OBJECTS_PER_PARENT * u64::from(self.row(self.row(row).parent).objects.max(1));
             return grew_in_number && !self.leads_to_more_objects(row);
         }
-        let new = self.new_objects(row) as f64 / objects.max(1) as f64;
-        new > 0.0 && new * self.row(row).total_bytes as f64 >= MIN_GROWTH_SHARE_BY_COUNT * self.growth(row) as f64
+        let new = self.new_object_count(row) as f64 / objects.max(1) as f64;
+        new > 0.0 && new * self.row(row).total_bytes as f64 >= MIN_GROWTH_SHARE_BY_COUNT * self.growth_bytes(row) as f64
     }
 
     /// True where the way of most bytes leads to more objects below each of a row than the row has: there the walk goes on.
@@ -131,7 +131,7 @@ impl<'s> GrowthSearch<'s> {
         let objects = u64::from(top.objects);
         let least = objects * objects.max(MIN_OBJECTS_PER_PARENT);
         while !self.type_role(at).is_notable {
-            let below = self.new.rows_below(at);
+            let below = self.new_tree.rows_below(at);
             let Some(&largest) = below.iter().max_by_key(|&&below| self.row(below).total_bytes) else { break };
             let label = self.row(largest).label;
             let alike = || below.iter().map(|&below| self.row(below)).filter(|row| row.label == label);
@@ -151,8 +151,8 @@ impl<'s> GrowthSearch<'s> {
     /// So many of what grew at most, that which grew most first. O(rows) beside the sorting: a row is below one candidate,
     /// save where one for each of several stands for it, and only those that are needed are looked into.
     pub fn find_grown_places(&self, most: usize) -> Vec<GrownPlace> {
-        let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth(row)).sum::<i64>().max(0);
-        let mut found = self.candidates();
+        let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth_bytes(row)).sum::<i64>().max(0);
+        let mut found = self.candidate_rows();
         found.sort_by_cached_key(|(rows, _)| std::cmp::Reverse(growth(rows)));
         found
             .into_iter()
@@ -162,7 +162,7 @@ impl<'s> GrowthSearch<'s> {
     }
 
     /// Rows that grew in number, side by side, in the order of the walk; without an older dump those too that are only large.
-    fn candidates(&self) -> Vec<(Vec<u32>, bool)> {
+    fn candidate_rows(&self) -> Vec<(Vec<u32>, bool)> {
         // With each row the highest of those above that have as many objects, where there are several.
         let (mut found, mut open) = (Vec::new(), vec![(0, 0)]);
         let mut is_known = FxHashSet::default();
@@ -171,8 +171,9 @@ impl<'s> GrowthSearch<'s> {
             let is_runtime_metadata = |below: u32| {
                 self.type_role(below).is_runtime_metadata && (row == 0 || !self.type_role(below).is_chain_link)
             };
-            let large = |below: &&u32| self.grew_by_at_least(**below, self.threshold) && !is_runtime_metadata(**below);
-            let large: Vec<u32> = self.new.rows_below(row).iter().filter(large).copied().collect();
+            let large =
+                |below: &&u32| self.grew_by_at_least(**below, self.threshold_bytes) && !is_runtime_metadata(**below);
+            let large: Vec<u32> = self.new_tree.rows_below(row).iter().filter(large).copied().collect();
             let (mut more, fewer): (Vec<u32>, Vec<u32>) =
                 large.iter().partition(|&&row| self.is_explained_by_count(row));
             let objects = self.row(row).objects;
@@ -185,7 +186,7 @@ impl<'s> GrowthSearch<'s> {
             } else if large.is_empty()
                 && row != 0
                 && !self.type_role(row).is_runtime_metadata
-                && self.grew_by_at_least(row, self.threshold)
+                && self.grew_by_at_least(row, self.threshold_bytes)
             {
                 found.extend(
                     self.growth_spread_below(row, one_each)
@@ -199,57 +200,58 @@ impl<'s> GrowthSearch<'s> {
     /// Small objects of the program's own beside those that grew, one for every second of them: what is in these may be
     /// reached the shorter way.
     fn companion_rows(&self, row: u32, more: &[u32]) -> Vec<u32> {
-        let growth: i64 = more.iter().map(|&row| self.growth(row)).sum();
-        let new_objects = more.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
+        let growth: i64 = more.iter().map(|&row| self.growth_bytes(row)).sum();
+        let new_objects = more.iter().map(|&row| self.new_object_count(row)).max().unwrap_or(0);
         let least = ((MIN_FREQUENT_ELEMENT_GROWTH_SHARE * growth as f64) as u64).max(1);
         let is_one = |below: &&u32| {
             self.type_role(**below).owner == CodeOwner::Application
-                && !self.grew_by_at_least(**below, self.threshold)
+                && !self.grew_by_at_least(**below, self.threshold_bytes)
                 && self.grew_by_at_least(**below, least)
                 && self.is_explained_by_count(**below)
-                && self.new_objects(**below) as f64 >= MIN_ELEMENTS_PER_OBJECT * new_objects as f64
+                && self.new_object_count(**below) as f64 >= MIN_ELEMENTS_PER_OBJECT * new_objects as f64
         };
-        self.new.rows_below(row).iter().filter(is_one).copied().collect()
+        self.new_tree.rows_below(row).iter().filter(is_one).copied().collect()
     }
 
     /// Rows below one that grew though none of them did by enough: all that grew in number; else the row itself, as the
     /// highest that has as many objects, for what each of several has is explained with them.
     fn growth_spread_below(&self, row: u32, one_each: u32) -> Option<(Vec<u32>, bool)> {
         let grew = |below: &&u32| self.grew_by_at_least(**below, 1) && self.is_explained_by_count(**below);
-        let below: Vec<u32> = self.new.rows_below(row).iter().filter(grew).copied().collect();
-        let together: i64 = below.iter().map(|&row| self.growth(row)).sum();
-        if together as u64 >= self.threshold / 2 && !below.is_empty() {
+        let below: Vec<u32> = self.new_tree.rows_below(row).iter().filter(grew).copied().collect();
+        let together: i64 = below.iter().map(|&row| self.growth_bytes(row)).sum();
+        if together as u64 >= self.threshold_bytes / 2 && !below.is_empty() {
             return Some((below, true));
         }
         let before = self.old_row(row).map_or(0, |before| before.own_bytes);
-        let is_itself = self.row(row).own_bytes.saturating_sub(before) >= self.threshold / 2;
-        let grew_in_number = is_itself && (self.old.is_some() || self.row(one_each).objects > 1);
-        (is_itself || self.old.is_none()).then(|| (vec![one_each], grew_in_number))
+        let is_itself = self.row(row).own_bytes.saturating_sub(before) >= self.threshold_bytes / 2;
+        let grew_in_number = is_itself && (self.old_tree.is_some() || self.row(one_each).objects > 1);
+        (is_itself || self.old_tree.is_none()).then(|| (vec![one_each], grew_in_number))
     }
 
     /// The type that rows keep, with its figures; `None` if the whole heap has no more of it than before: then it is only reached another way.
     fn grown_place(&self, rows: Vec<u32>, grew_in_number: bool) -> Option<GrownPlace> {
-        let element = if grew_in_number { self.kept_element(&rows) } else { rows[0] };
+        let element = if grew_in_number { self.kept_element_row(&rows) } else { rows[0] };
         let symbol = self.row(element).symbol;
         let old_rows: Vec<u32> = rows.iter().filter_map(|&row| self.old_row_number(row)).collect();
         let count = |tree: &RowTree, tops: &[u32], symbol: u32| -> u64 {
             let rows = tree.with_descendants(tops).into_iter().map(|at| tree.row(at));
             rows.filter(|row| row.symbol == symbol).map(|row| u64::from(row.objects)).sum()
         };
-        let counts =
-            |symbol: u32| (count(self.new, &rows, symbol), self.old.map_or(0, |old| count(old, &old_rows, symbol)));
+        let counts = |symbol: u32| {
+            (count(self.new_tree, &rows, symbol), self.old_tree.map_or(0, |old| count(old, &old_rows, symbol)))
+        };
         let (objects, objects_old) = counts(symbol);
-        if let Some(old) = self.old {
+        if let Some(old) = self.old_tree {
             let in_heap = |tree: &RowTree| tree.totals_of_symbol(symbol).0;
             let more = objects.saturating_sub(objects_old) as f64;
-            let more_in_heap = in_heap(self.new).saturating_sub(in_heap(old)) as f64;
+            let more_in_heap = in_heap(self.new_tree).saturating_sub(in_heap(old)) as f64;
             // Named objects are no type: nothing is known of them.
             let is_type = self.type_roles[self.row(element).type_id.index()].symbol == symbol;
             if more > 0.0 && is_type && more_in_heap < MIN_NEW_OBJECTS_SHARE_OF_HEAP * more {
                 return None;
             }
         }
-        let growth: i64 = rows.iter().map(|&row| self.growth(row)).sum();
+        let growth: i64 = rows.iter().map(|&row| self.growth_bytes(row)).sum();
         let growth = u64::try_from(growth).unwrap_or(0);
         let mut neighbour_types: Vec<(u32, u64, u64)> = Vec::new();
         if grew_in_number {
@@ -263,19 +265,27 @@ impl<'s> GrowthSearch<'s> {
                 neighbour_types.clear();
             }
         }
-        Some(GrownPlace { element, objects, objects_old, neighbour_types, growth, grew_in_number, rows })
+        Some(GrownPlace {
+            element_row: element,
+            element_objects: objects,
+            element_objects_old: objects_old,
+            neighbour_types,
+            growth_bytes: growth,
+            grew_in_number,
+            rows,
+        })
     }
 
     /// The first level below the rows with a type of the program's own that has its share of the growth; where there is none
     /// a library's, then the runtime's.
-    fn kept_element(&self, rows: &[u32]) -> u32 {
-        let total: i64 = rows.iter().map(|&row| self.growth(row)).sum();
-        let most_new = rows.iter().map(|&row| self.new_objects(row)).max().unwrap_or(0);
+    fn kept_element_row(&self, rows: &[u32]) -> u32 {
+        let total: i64 = rows.iter().map(|&row| self.growth_bytes(row)).sum();
+        let most_new = rows.iter().map(|&row| self.new_object_count(row)).max().unwrap_or(0);
         let is_large = |row: u32| {
-            let growth = self.growth(row) as f64;
+            let growth = self.growth_bytes(row) as f64;
             growth >= MIN_ELEMENT_GROWTH_SHARE * total as f64
                 || growth >= MIN_FREQUENT_ELEMENT_GROWTH_SHARE * total as f64
-                    && self.new_objects(row) as f64 >= MIN_ELEMENTS_PER_OBJECT * most_new as f64
+                    && self.new_object_count(row) as f64 >= MIN_ELEMENTS_PER_OBJECT * most_new as f64
         };
         // By rank: the level and the row.
         let mut best: FxHashMap<(CodeOwner, bool), (usize, u32)> = FxHashMap::default();
@@ -293,17 +303,21 @@ impl<'s> GrowthSearch<'s> {
                     continue;
                 }
                 let best = best.entry((type_role.owner, type_role.is_class)).or_insert((depth, row));
-                if best.0 == depth && self.growth(row) > self.growth(best.1) {
+                if best.0 == depth && self.growth_bytes(row) > self.growth_bytes(best.1) {
                     *best = (depth, row);
                 }
             }
-            level =
-                level.iter().flat_map(|&row| self.new.rows_below(row)).copied().filter(|&row| is_large(row)).collect();
+            level = level
+                .iter()
+                .flat_map(|&row| self.new_tree.rows_below(row))
+                .copied()
+                .filter(|&row| is_large(row))
+                .collect();
             if level.is_empty() {
                 break;
             }
         }
-        let largest = rows.iter().copied().max_by_key(|&row| self.growth(row)).unwrap_or(0);
+        let largest = rows.iter().copied().max_by_key(|&row| self.growth_bytes(row)).unwrap_or(0);
         let element = best.iter().min_by_key(|(rank, _)| **rank).map_or(largest, |(_, &(_, row))| row);
         self.carried_row(element).unwrap_or(element)
     }
@@ -319,10 +333,10 @@ impl<'s> GrowthSearch<'s> {
                 && other.owner == type_role.owner
                 && !(other.is_carrier || other.is_runtime_metadata || other.is_class)
                 && u64::from(row.objects) * MAX_ELEMENTS_PER_NEIGHBOUR >= u64::from(own.objects)
-                && (self.old.is_none() || self.new_objects(*below) > 0)
+                && (self.old_tree.is_none() || self.new_object_count(*below) > 0)
                 && (!is_top || rows.contains(below))
         };
-        self.new.rows_below(own.parent).iter().copied().filter(is_beside)
+        self.new_tree.rows_below(own.parent).iter().copied().filter(is_beside)
     }
 
     /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.
@@ -338,7 +352,7 @@ impl<'s> GrowthSearch<'s> {
                 && type_role.owner == CodeOwner::Application
                 && f64::from(self.row(*below).objects) >= MIN_ELEMENTS_PER_LIST_NODE * nodes
         };
-        self.new.rows_below(element).iter().copied().filter(carries).max_by_key(|&row| self.growth(row))
+        self.new_tree.rows_below(element).iter().copied().filter(carries).max_by_key(|&row| self.growth_bytes(row))
     }
 }
 

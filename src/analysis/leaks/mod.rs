@@ -9,7 +9,7 @@ mod best_paths;
 mod cause;
 mod evidence;
 mod growth_search;
-mod rows;
+mod row_tree;
 #[cfg(test)]
 mod tests;
 mod type_role;
@@ -18,8 +18,8 @@ pub use best_paths::{BestPaths, CostedReference, MIN_UNEXPLAINED_COST, Reference
 pub use cause::{CauseAnalysis, LeakCause};
 pub use evidence::{
     AccumulationPoint, AccumulationShape, HeldType, LeakSuspect, OtherHeldTypes, SuspectBuilder, SuspectSubject,
-    largest_types,
+    split_largest_types,
 };
 pub use growth_search::{GrownPlace, GrowthSearch};
-pub use rows::{ELEMENT_LABEL, MergedRow, ObjectFacts, RowTree};
+pub use row_tree::{ELEMENT_LABEL, MergedRow, ObjectFacts, RowTree};
 pub use type_role::{CodeOwner, TypeRole};

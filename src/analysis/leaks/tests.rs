@@ -63,7 +63,7 @@ fn type_role(symbol: u32, owner: CodeOwner) -> TypeRole {
 
 fn rows(graph: &HeapGraph, type_roles: &[TypeRole], cost: u32) -> (BestPaths, RowTree) {
     let starts = [StartObject { node: NodeId::new(0), cost: 0, label: 70 }];
-    RowTree::find(graph, &starts, &mut ByNumber(cost), type_roles, &ObjectFacts::default())
+    RowTree::build_with_paths(graph, &starts, &mut ByNumber(cost), type_roles, &ObjectFacts::default())
 }
 
 proptest! {
@@ -146,8 +146,8 @@ fn what_grew_in_number_is_found_with_its_figures() {
     let grown = search(Some(&old_rows)).find_grown_places(24);
     assert_eq!(grown.len(), 1, "{grown:?}");
     let found = &grown[0];
-    assert_eq!((found.objects, found.objects_old, found.growth), (500, 100, 400 * 1024));
-    assert_eq!(new_rows.row(found.element).symbol, 103);
+    assert_eq!((found.element_objects, found.element_objects_old, found.growth_bytes), (500, 100, 400 * 1024));
+    assert_eq!(new_rows.row(found.element_row).symbol, 103);
     // Nothing grew, or all became less.
     assert_eq!(search(Some(&new_rows)).find_grown_places(24), []);
     assert_eq!(
@@ -159,7 +159,7 @@ fn what_grew_in_number_is_found_with_its_figures() {
     let children = dominators.children();
     let causes = CauseAnalysis {
         graph: &new,
-        paths: &paths,
+        best_paths: &paths,
         rows: &new_rows,
         dominators: &dominators,
         retained: &retained,
@@ -171,8 +171,8 @@ fn what_grew_in_number_is_found_with_its_figures() {
     assert_eq!((complete.len(), cause.retained_bytes), (1, 500 * 1024));
     assert_eq!(new.type_name(new.type_of(cause.example)), "T3");
     // The links hold one another: the first holds all.
-    assert_eq!(cause.topmost.len(), 1);
-    let holder = causes.common_dominator(&cause.topmost).map(|number| dominators.node_at(number));
+    assert_eq!(cause.topmost_objects.len(), 1);
+    let holder = causes.common_dominator(&cause.topmost_objects).map(|number| dominators.node_at(number));
     assert_eq!(holder, Some(NodeId::new(1)));
 }
 
@@ -205,10 +205,10 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
     for (lists, each, symbol, objects) in [(12, 300, 103, 1200), (300, 12, 102, 300)] {
         let graph = graph(&lists_in_a_list(lists, each), 6);
         let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
-        let (_, rows) = RowTree::find(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default());
+        let (_, rows) = RowTree::build_with_paths(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default());
         let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).find_grown_places(24);
         let [found] = &found[..] else { panic!("{found:?}") };
-        assert_eq!((rows.row(found.element).symbol, found.objects), (symbol, objects), "{lists} {each}");
+        assert_eq!((rows.row(found.element_row).symbol, found.element_objects), (symbol, objects), "{lists} {each}");
         let beside: Vec<(u32, u64)> =
             found.neighbour_types.iter().map(|&(row, objects, _)| (rows.row(row).symbol, objects)).collect();
         assert_eq!(beside, if lists == 12 { vec![(104, 1200), (105, 1200)] } else { Vec::new() });

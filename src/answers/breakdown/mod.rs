@@ -4,17 +4,17 @@
 mod tree;
 
 pub use tree::{
-    Breakdown, BreakdownBy, BreakdownHeap, BreakdownOptions, BreakdownRow, BreakdownStart, HeapTree, NAME_SEPARATOR,
-    default_min_share, heap_choice_of,
+    Breakdown, BreakdownBy, BreakdownHeap, BreakdownOptions, BreakdownRow, BreakdownStartObject, HeapTree,
+    NAME_SEPARATOR, default_min_share, heap_choice_of,
 };
-use tree::{MAX_ROWS, TreeRowBuilder};
+use tree::{BreakdownRowBuilder, MAX_ROWS};
 
 use crate::allocations::{AllocationDump, AllocationHeap};
 pub use crate::analysis::breakdown::{Axis, BreakdownRowKind};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::threshold::Threshold;
-use crate::answers::heaps::HeapRow;
+use crate::answers::allocation_heaps::HeapRow;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::ROWS_READ_TOGETHER;
 use crate::answers::tree::MAX_DEPTH;
@@ -24,7 +24,7 @@ use crate::dump::{Content, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
-const BYTES_PER_ROW: u64 = 600;
+const MEMORY_BYTES_PER_ROW: u64 = 600;
 
 /// Lays the heaps of a dump out as trees. O(nodes and entries x depth), of objects O(objects) and the dominator tree.
 ///
@@ -32,7 +32,7 @@ const BYTES_PER_ROW: u64 = 600;
 /// If the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
 pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
     match dump.content() {
-        Content::Objects(graph) => match allocations_by_stack(dump, graph, options)? {
+        Content::Objects(graph) => match allocation_totals_if_wanted(dump, graph, options)? {
             Some(stacks) => breakdown_of_allocations(dump, stacks, options),
             None => breakdown_of_objects(dump, graph, options),
         },
@@ -45,7 +45,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
 }
 
 /// Allocation totals by stack of a dump of objects that has them, where the question is not about objects.
-fn allocations_by_stack<'d>(
+fn allocation_totals_if_wanted<'d>(
     dump: &'d OpenDump,
     graph: &HeapGraph,
     options: &BreakdownOptions,
@@ -64,25 +64,25 @@ fn breakdown_of_allocations<'d>(
 ) -> Result<Breakdown<'d>, AnswerError> {
     options.scope.check_on_allocations()?;
     let chosen = options.heaps.choose(allocations)?;
-    let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
-    dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+    let rows: usize = chosen.heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
+    dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
     let depth = options.depth.unwrap_or(MAX_DEPTH);
     let min_size = options.min_size.unwrap_or(Threshold::Bytes(0));
     let mut heaps: Vec<BreakdownHeap<'_>> = Vec::new();
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
         let names = &allocations.names;
-        let view = TreeRowBuilder {
+        let view = BreakdownRowBuilder {
             options,
             heap,
             names,
-            depth,
+            max_depth: depth,
             min_size,
             shows_types_below_backtraces: true,
             keeps_self_row: false,
             rows_left,
         };
-        let (rows, totals) = view.rows()?;
+        let (rows, totals) = view.rows_and_totals()?;
         if rows.is_empty() {
             continue;
         }
@@ -90,14 +90,14 @@ fn breakdown_of_allocations<'d>(
         rows_left -= tree.rows().len();
         heaps.push(BreakdownHeap { heap: HeapRow::new(heap, &totals.total_at(0)), object: None, tree });
     }
-    match &options.below {
+    match &options.below_path {
         Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),
         _ => Ok(Breakdown::new(dump, options, heaps, chosen.fuller_dump)),
     }
 }
 
 /// Levels, where no depth is asked for.
-const DEFAULT_DEPTH: u32 = 20;
+const DEFAULT_DEPTH_OF_OBJECTS: u32 = 20;
 
 /// The tree of all objects, of those of a section, or of those that one retains.
 pub(super) fn breakdown_of_objects<'d>(
@@ -113,33 +113,33 @@ pub(super) fn breakdown_of_objects<'d>(
     let answer =
         |heaps| Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) };
     let Some(from) = start.map_or(Some(DominatorNode::ROOT), |node| dominators.number_of(node)) else {
-        return Ok(Breakdown { unreachable: start.map(|node| graph.display_id(node)), ..answer(Vec::new()) });
+        return Ok(Breakdown { unreachable_object_id: start.map(|node| graph.display_id(node)), ..answer(Vec::new()) });
     };
-    let depth = options.depth.unwrap_or(DEFAULT_DEPTH);
-    let levels = depth.max(1).saturating_add(options.levels_above());
-    dump.phase(Phase::MergingPaths);
+    let depth = options.depth.unwrap_or(DEFAULT_DEPTH_OF_OBJECTS);
+    let levels = depth.max(1).saturating_add(options.levels_above_start());
+    dump.announce_phase(Phase::MergingPaths);
     // What an object retains is its own, in whichever section.
-    let is_wanted = |node: NodeId| start.is_some() || scope.range().contains(&node.index());
-    let chosen = scope.chosen(dominators);
+    let is_wanted = |node: NodeId| start.is_some() || scope.node_range().contains(&node.index());
+    let chosen = scope.chosen_objects(dominators);
     let (mut names, mut heap, examples) =
         dominator_tree_as_allocations(graph, dominators, from, levels, is_wanted, chosen.as_ref());
     if let Some(section) = scope.section() {
-        heap.process = graph.sections()[section.index()].name.clone();
+        heap.process_name = graph.sections()[section.index()].name.clone();
     }
     let min_size = options.min_size.unwrap_or_else(default_min_share);
     let (keeps_self_row, rows_left) = (start.is_some(), MAX_ROWS);
-    let view = TreeRowBuilder {
+    let view = BreakdownRowBuilder {
         options,
         heap: &heap,
         names: &names,
-        depth,
+        max_depth: depth,
         min_size,
         shows_types_below_backtraces: false,
         keeps_self_row,
         rows_left,
     };
-    let (rows, totals) = view.rows()?;
-    if let Some(path) = options.below.as_ref().filter(|_| rows.is_empty()) {
+    let (rows, totals) = view.rows_and_totals()?;
+    if let Some(path) = options.below_path.as_ref().filter(|_| rows.is_empty()) {
         return Err(AnswerError::NoSuchPath(path.clone()));
     }
     // Every name is that of a type, and lives as long as the graph.
@@ -154,31 +154,31 @@ pub(super) fn breakdown_of_objects<'d>(
             return None;
         }
         let (first, last) = examples[frame as usize];
-        let step = |number| (dominators.node_at(dominators.immediate_of(number)), dominators.node_at(number));
+        let step = |number| (dominators.node_at(dominators.immediate_dominator_of(number)), dominators.node_at(number));
         named.next()?.joint_name_of_dominated(&[step(first), step(last)])
     };
     let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize], reference);
-    let object = start.map(|node| BreakdownStart::new(dump, graph, node, &heap));
+    let object = start.map(|node| BreakdownStartObject::new(dump, graph, node, &heap));
     let whole = match scope.section().filter(|_| graph.sections().len() > 1) {
-        Some(section) if heap.process.is_empty() => format!("section {}", section.number()),
-        Some(section) => format!("section {} ({})", section.number(), heap.process),
-        None if heap.process.is_empty() => "all sections".to_string(),
-        None => heap.process.clone(),
+        Some(section) if heap.process_name.is_empty() => format!("section {}", section.number()),
+        Some(section) => format!("section {} ({})", section.number(), heap.process_name),
+        None if heap.process_name.is_empty() => "all sections".to_string(),
+        None => heap.process_name.clone(),
     };
     let title = || format!("{whole}, types on the way down the dominator tree");
-    let title = object.as_ref().map_or_else(title, BreakdownStart::title);
+    let title = object.as_ref().map_or_else(title, BreakdownStartObject::tree_title);
     let heap = HeapRow { pid: None, allocator: None, title, ..HeapRow::new(&heap, &totals.total_at(0)) };
     Ok(answer(vec![BreakdownHeap { heap, object, tree }]))
 }
 
-impl BreakdownStart {
+impl BreakdownStartObject {
     /// `heap` has what the object retains.
     fn new(dump: &OpenDump, graph: &HeapGraph, node: NodeId, heap: &AllocationHeap) -> Self {
-        BreakdownStart {
+        BreakdownStartObject {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
-            class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
-            value_words: ValueReader::of(dump).and_then(|values| values.row(node).value_words),
+            class: graph.types().type_of_class_object(node).map(|class| graph.type_name(class).to_string()),
+            value_words: ValueReader::of(dump).and_then(|values| values.row_with_value(node).value_words),
             retained_bytes: heap.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes())),
         }
     }

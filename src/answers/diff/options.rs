@@ -4,15 +4,15 @@
 use std::cmp::Reverse;
 use std::str::FromStr;
 
-use crate::analysis::diff::delta;
+use crate::analysis::diff::saturating_delta;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::TypePattern;
+use crate::answers::allocation_heaps::AllocationHeapChoice;
 use crate::answers::dump_comparison::{SHALLOW_DELTA, TOTAL_DELTA};
-use crate::answers::heaps::HeapChoice;
 use crate::answers::limit_result::LimitResult;
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
 use crate::sort;
-use crate::units::{count_of, format_bytes};
+use crate::units::{count_with_noun, format_bytes};
 
 /// Options of a diff.
 #[derive(Debug, Clone, Default)]
@@ -20,11 +20,11 @@ pub struct DiffOptions {
     /// Objects of either dump.
     pub scope: ScopeOptions,
     /// Heaps, of allocation totals. The memory dump may be a pair, `1,8`: of the old side and of the new one.
-    pub heaps: HeapChoice,
+    pub heaps: AllocationHeapChoice,
     /// Kind of the rows.
     pub by: DiffBy,
     /// Retained bytes of groups too: a lower bound, by the dominator tree.
-    pub retained: bool,
+    pub with_retained: bool,
     /// Rows that did not change too.
     pub with_unchanged: bool,
     /// The order of the rows: one of [`orders`](DiffBy::orders), figures largest first, by percent what was not there first of
@@ -42,15 +42,15 @@ impl DiffOptions {
         let mut line = CommandLine::new("diff");
         match self.by {
             DiffBy::Groups(GroupBy::Type) => &mut line,
-            DiffBy::Groups(by) => line.option("--by", Some(by.name())),
-            DiffBy::Paths => line.word("--paths"),
-            DiffBy::RootKinds => line.word("--roots"),
-            DiffBy::Backtraces => line.option("--by", Some("backtrace")),
-            DiffBy::Objects => line.option("--by", Some("object")),
+            DiffBy::Groups(by) => line.add_option("--by", Some(by.name())),
+            DiffBy::Paths => line.add_word("--paths"),
+            DiffBy::RootKinds => line.add_word("--roots"),
+            DiffBy::Backtraces => line.add_option("--by", Some("backtrace")),
+            DiffBy::Objects => line.add_option("--by", Some("object")),
         };
-        line.switch("--retained", self.retained);
-        line.switch("--all", self.with_unchanged);
-        line.sort_option(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
+        line.add_switch("--retained", self.with_retained);
+        line.add_switch("--all", self.with_unchanged);
+        line.add_sort_option(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
         self.growth_limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
@@ -63,15 +63,15 @@ impl DiffOptions {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiffFlags {
     /// Retained bytes too.
-    pub retained: bool,
+    pub with_retained: bool,
     /// Rows are paths.
-    pub paths: bool,
+    pub by_paths: bool,
     /// Rows are kinds of roots.
-    pub roots: bool,
+    pub by_root_kinds: bool,
     /// Rows that did not change too.
     pub with_unchanged: bool,
     /// Types have limits.
-    pub type_limits: bool,
+    pub has_type_limits: bool,
 }
 
 impl DiffBy {
@@ -79,8 +79,14 @@ impl DiffBy {
     ///
     /// # Errors
     /// If the dumps have no such rows, in words for the command line.
-    pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
-        let DiffFlags { retained, paths, roots, with_unchanged, type_limits } = flags;
+    pub fn with_flags(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
+        let DiffFlags {
+            with_retained: retained,
+            by_paths: paths,
+            by_root_kinds: roots,
+            with_unchanged,
+            has_type_limits: type_limits,
+        } = flags;
         let is_of_frames = !of_objects && self.frame_names().is_some();
         match self {
             by if type_limits && (paths || roots || by != DiffBy::default() && !is_of_frames) => {
@@ -107,6 +113,7 @@ impl DiffBy {
 /// The most that the heap, or some types together, may grow by.
 #[derive(Debug, Clone)]
 pub struct GrowthLimit {
+    /// As it was written.
     text: String,
     /// Types that are limited together; `None` for the whole heap.
     types: Option<TypePattern>,
@@ -119,7 +126,7 @@ impl FromStr for GrowthLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (types, limit) = TypePattern::split_limit(text)?;
+        let (types, limit) = TypePattern::split_pattern_and_rest(text)?;
         Ok(GrowthLimit { text: text.to_string(), types, limit: limit.parse()? })
     }
 }
@@ -130,9 +137,9 @@ pub struct GrowthLimits {
     /// Of the heap, and of some types.
     pub limits: Vec<GrowthLimit>,
     /// Of every single type: a share of its old bytes.
-    pub each_type: Option<Percent>,
+    pub each_type_share: Option<Percent>,
     /// A type that grew by fewer bytes is not over that share.
-    pub min_bytes: Option<Threshold>,
+    pub each_type_min_growth: Option<Threshold>,
 }
 
 /// The bytes of a type, or of the heap, in the old dump and in the new one.
@@ -145,21 +152,21 @@ pub(super) struct NamedGrowth<'r> {
 
 impl NamedGrowth<'_> {
     fn growth_bytes(&self) -> u64 {
-        u64::try_from(delta(self.old_bytes, self.new_bytes)).unwrap_or(0)
+        u64::try_from(saturating_delta(self.old_bytes, self.new_bytes)).unwrap_or(0)
     }
 }
 
 impl GrowthLimits {
     /// Returns true if types are limited, and not only the heap.
     pub fn has_type_limits(&self) -> bool {
-        self.each_type.is_some() || self.limits.iter().any(GrowthLimit::limits_types)
+        self.each_type_share.is_some() || self.limits.iter().any(GrowthLimit::limits_types)
     }
 
     /// Adds the options of a command line that sets the same limits.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
-        line.repeated_option("--fail-over", self.limits.iter().map(|limit| limit.text.as_str()));
-        line.option("--fail-over-type", self.each_type.map(|share| format!("{share}%")).as_deref());
-        line.option("--min-bytes", self.min_bytes.map(|bytes| bytes.to_string()).as_deref());
+        line.add_repeated_option("--fail-over", self.limits.iter().map(|limit| limit.text.as_str()));
+        line.add_option("--fail-over-type", self.each_type_share.map(|share| format!("{share}%")).as_deref());
+        line.add_option("--min-bytes", self.each_type_min_growth.map(|bytes| bytes.to_string()).as_deref());
     }
 
     /// A sentence for each limit that was passed, and a note for each that no type matches. `whole` is the heap, or what
@@ -175,14 +182,15 @@ impl GrowthLimits {
             let sum = if limit.limits_types() { sums.next() } else { None };
             limit.check_limit(whole, rows, sum)
         });
-        some.chain(self.each_type.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
+        some.chain(self.each_type_share.and_then(|share| self.check_each_type(share, whole.old_bytes, rows))).collect()
     }
 
     fn check_each_type(&self, share: Percent, whole: u64, rows: &[NamedGrowth<'_>]) -> Option<LimitResult> {
         const MAX_TYPES_NAMED: usize = 5;
-        let least = self.min_bytes.map_or(0, |least| least.at_least(whole));
-        let is_over =
-            |row: &&NamedGrowth<'_>| row.growth_bytes() > share.at_most(row.old_bytes) && row.growth_bytes() >= least;
+        let least = self.each_type_min_growth.map_or(0, |least| least.min_bytes_of(whole));
+        let is_over = |row: &&NamedGrowth<'_>| {
+            row.growth_bytes() > share.share_rounded_down(row.old_bytes) && row.growth_bytes() >= least
+        };
         let mut over: Vec<&NamedGrowth<'_>> = rows.iter().filter(is_over).collect();
         sort::rows_by_key(&mut over, |row| (Reverse(row.growth_bytes()), row.name));
         let named = over.iter().take(MAX_TYPES_NAMED);
@@ -190,7 +198,7 @@ impl GrowthLimits {
             named.map(|row| format!("{} by {}", row.name, bytes_in_words(row.growth_bytes()))).collect();
         let more = over.len().saturating_sub(MAX_TYPES_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let count = count_of(over.len() as u64, "types");
+        let count = count_with_noun(over.len() as u64, "types");
         let text = format!("{count} grew by more than {share}%: {}{more}", named.join(", "));
         (!over.is_empty()).then_some(LimitResult { text, is_over: true })
     }
@@ -234,7 +242,7 @@ impl GrowthLimit {
                 NamedGrowth { name: text, old_bytes, new_bytes }
             }
         };
-        let limit = self.limit.at_most(checked.old_bytes);
+        let limit = self.limit.max_bytes_of(checked.old_bytes);
         let grown = Some(checked.growth_bytes()).filter(|grown| *grown > limit)?;
         let (name, bytes) = (checked.name, bytes_in_words(grown));
         let text = format!("{name} grew by {bytes}, over the limit of {}", format_bytes(limit));
@@ -299,8 +307,8 @@ mod tests {
         }
         let limits = GrowthLimits {
             limits: ["10%", "A b=2KiB"].map(|text| text.parse().unwrap()).to_vec(),
-            each_type: Percent::new(5.0),
-            min_bytes: Some(Threshold::Bytes(7)),
+            each_type_share: Percent::new(5.0),
+            each_type_min_growth: Some(Threshold::Bytes(7)),
         };
         let mut line = CommandLine::new("diff");
         limits.add_to(&mut line);
@@ -346,8 +354,8 @@ mod tests {
             let share = Percent::new(share);
             let limits = GrowthLimits {
                 limits: Vec::new(),
-                each_type: share,
-                min_bytes: (least > 0).then_some(Threshold::Bytes(least)),
+                each_type_share: share,
+                each_type_min_growth: (least > 0).then_some(Threshold::Bytes(least)),
             };
             limits.check_limits(HEAP, &ROWS, std::iter::empty()).pop().map(|over| over.text)
         };

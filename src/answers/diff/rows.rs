@@ -10,16 +10,16 @@ use serde::{Serialize, Serializer};
 
 use crate::allocations::add_counts;
 use crate::analysis::diff::AllocationDiff;
-use crate::analysis::diff::{Amounts, Change, JoinedRows, Measure};
+use crate::analysis::diff::{Change, DiffAmounts, JoinedRows, Measure};
+use crate::answers::allocation_heaps::FullerDump;
 use crate::answers::diff::options::DiffOptions;
 use crate::answers::diff::options::NamedGrowth;
 use crate::answers::dump_comparison::{
-    CUM_DELTA, DiffColumn, DiffValue, GONE_BYTES, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, TOTAL_NEW,
-    TOTAL_OLD,
+    CUM_DELTA, DiffColumn, DiffValue, GONE_BYTES, GROWTH_PERCENT, NEW_BYTES, NEW_OBJECTS, OBJECTS_DELTA,
+    RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD,
 };
 use crate::answers::dump_comparison::{object_changes, retained_bytes_of_set};
-use crate::answers::figure::{OBJECTS, Unit};
-use crate::answers::heaps::FullerDump;
+use crate::answers::figure::{ColumnUnit, OBJECTS};
 use crate::answers::histogram_row::Totals;
 use crate::answers::limit_result::LimitResult;
 use crate::answers::paths::SerializeEach;
@@ -29,7 +29,7 @@ use crate::answers::{AnswerError, DiffBy, Scope};
 use crate::dump::OpenDump;
 use crate::graph::NodeSet;
 use crate::sort;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
 /// Growth between two dumps.
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ pub struct Diff {
     pub roots_inferred: bool,
     /// Objects that came and went, where these are the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub objects: Option<ChangedTotals>,
+    pub objects: Option<ObjectChangeTotals>,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: DiffRows,
@@ -56,7 +56,7 @@ pub struct Diff {
     pub problems: DiffProblems,
     /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
-    pub over_limits: Vec<LimitResult>,
+    pub limit_results: Vec<LimitResult>,
     /// Heaps of allocation totals that only one of the dumps has.
     #[serde(skip)]
     pub unmatched_heaps: UnmatchedHeaps,
@@ -85,7 +85,7 @@ impl Diff {
     /// The word for a row: `type`.
     pub fn row_word(&self) -> String {
         match self.rows.by {
-            DiffBy::Groups(by) => by.titles().0.to_lowercase(),
+            DiffBy::Groups(by) => by.title_and_plural().0.to_lowercase(),
             DiffBy::RootKinds => "kind of roots".into(),
             DiffBy::Paths => "path".into(),
             DiffBy::Backtraces | DiffBy::Objects => "type".into(),
@@ -104,7 +104,7 @@ impl Diff {
                     0 => String::new(),
                     whole => format!(" ({:+.1} %)", (i128::from(new) - i128::from(old)) as f64 * 100.0 / whole as f64),
                 };
-                let (before, after) = (format_count(before), count_of(after, "objects"));
+                let (before, after) = (format_count(before), count_with_noun(after, "objects"));
                 format!("{sides}: {}{share}, {before} -> {after}", emphasis(&grown))
             }
             None => format!("{sides}, {grown}"),
@@ -136,14 +136,14 @@ impl UnmatchedHeaps {
 }
 
 /// Compares by how many times the old bytes there are of new ones; what was not there is more than any.
-fn compare_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
+fn compare_growth_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
     let times = |(_, new): (u64, u64), (old, _): (u64, u64)| u128::from(new) * u128::from(old);
     let is_new = |(old, new): (u64, u64)| old == 0 && new > 0;
     is_new(a).cmp(&is_new(b)).then_with(|| times(a, b).cmp(&times(b, a)))
 }
 
 /// By how much of its old bytes a row grew: `+12.5 %`; `new` for what was not there.
-pub(crate) fn percent_words(old: u64, new: u64) -> String {
+pub(crate) fn growth_percent_words(old: u64, new: u64) -> String {
     match (old, new) {
         (0, 0) => "-".into(),
         (0, _) => "new".into(),
@@ -160,7 +160,7 @@ pub struct DiffRows {
     source: RowSource,
     options: DiffOptions,
     /// Rows as `by` says; of allocation totals types, and backtraces.
-    ordered: [OnceCell<OrderedRows>; 2],
+    ordered_rows: [OnceCell<OrderedRows>; 2],
 }
 
 /// Data that rows are made of, by number.
@@ -175,8 +175,8 @@ pub(super) enum RowSource {
 
 /// Numbers of the rows that are shown, in order.
 struct OrderedRows {
-    rows: Vec<u32>,
-    hidden: usize,
+    row_numbers: Vec<u32>,
+    hidden_count: usize,
 }
 
 /// A row of a diff.
@@ -186,7 +186,7 @@ pub struct DiffRow<'d> {
     /// Name of the row.
     pub name: DiffName<'d>,
     /// Its figures on both sides.
-    pub change: Change<Amounts>,
+    pub change: Change<DiffAmounts>,
 }
 
 /// Name of a row.
@@ -214,7 +214,7 @@ impl<'d> DiffName<'d> {
     }
 
     /// The names on the way down, of a path or backtrace.
-    pub fn steps(&self) -> Vec<&'d str> {
+    pub fn step_names(&self) -> Vec<&'d str> {
         match self {
             DiffName::Text(path) => path.split(" > ").collect(),
             DiffName::Backtrace(names) => names.clone(),
@@ -225,8 +225,8 @@ impl<'d> DiffName<'d> {
 impl DiffRows {
     pub(super) fn new(source: RowSource, options: &DiffOptions) -> Self {
         let of_objects = matches!(source, RowSource::Objects(_));
-        let columns = options.by.columns(of_objects, options.retained);
-        DiffRows { by: options.by, columns, source, options: options.clone(), ordered: Default::default() }
+        let columns = options.by.columns(of_objects, options.with_retained);
+        DiffRows { by: options.by, columns, source, options: options.clone(), ordered_rows: Default::default() }
     }
 
     /// Returns true if they are of allocation totals.
@@ -235,15 +235,15 @@ impl DiffRows {
     }
 
     /// Returns true if they are in the order of percents.
-    pub fn are_by_percent(&self) -> bool {
-        self.options.order == Some(PERCENT)
+    pub fn are_ordered_by_percent(&self) -> bool {
+        self.options.order == Some(GROWTH_PERCENT)
     }
 
     /// All rows by name, types as a rule, with their bytes on both sides; of those that are asked for.
     pub(super) fn growth_by_name(&self) -> Vec<NamedGrowth<'_>> {
         let is_of_frames = matches!(self.source, RowSource::Frames(_));
-        let of_retained = self.options.retained || is_of_frames;
-        let bytes = |amounts: &Amounts| if of_retained { amounts.retained_bytes } else { amounts.bytes };
+        let of_retained = self.options.with_retained || is_of_frames;
+        let bytes = |amounts: &DiffAmounts| if of_retained { amounts.retained_bytes } else { amounts.bytes };
         match &self.source {
             RowSource::Objects(_) if self.by == DiffBy::Objects => Vec::new(),
             RowSource::Objects(rows) | RowSource::Frames(rows) => {
@@ -252,10 +252,10 @@ impl DiffRows {
             }
             RowSource::Allocations(diff) => {
                 let types = diff
-                    .types_by_growth(true)
+                    .type_name_numbers_by_growth(true)
                     .into_iter()
                     .map(|name| (diff.type_name(name), diff.change_of_type(name)));
-                let growth = |(name, change): (_, Change<Amounts>)| NamedGrowth {
+                let growth = |(name, change): (_, Change<DiffAmounts>)| NamedGrowth {
                     name,
                     old_bytes: change.old.bytes,
                     new_bytes: change.new.bytes,
@@ -271,7 +271,7 @@ impl DiffRows {
 
     /// Number of rows that are shown.
     pub fn len(&self) -> usize {
-        self.ordered(self.by).rows.len()
+        self.ordered_rows(self.by).row_numbers.len()
     }
 
     /// Returns true if there is no row.
@@ -280,13 +280,13 @@ impl DiffRows {
     }
 
     /// Rows that a limit left out.
-    pub fn hidden(&self) -> usize {
-        self.ordered(self.by).hidden
+    pub fn rows_hidden(&self) -> usize {
+        self.ordered_rows(self.by).hidden_count
     }
 
     /// A row below `len`. O(frames of the backtrace).
     pub fn get(&self, row: usize) -> DiffRow<'_> {
-        self.row(self.by, self.ordered(self.by).rows[row])
+        self.row(self.by, self.ordered_rows(self.by).row_numbers[row])
     }
 
     fn row(&self, by: DiffBy, number: u32) -> DiffRow<'_> {
@@ -298,7 +298,7 @@ impl DiffRows {
         DiffRow { name, change: self.change(by, number) }
     }
 
-    fn change(&self, by: DiffBy, number: u32) -> Change<Amounts> {
+    fn change(&self, by: DiffBy, number: u32) -> Change<DiffAmounts> {
         match &self.source {
             RowSource::Objects(rows) | RowSource::Frames(rows) => rows[number as usize].1,
             RowSource::Allocations(diff) if by == DiffBy::Backtraces => diff.change_of_path(number),
@@ -306,49 +306,52 @@ impl DiffRows {
         }
     }
 
-    fn ordered(&self, by: DiffBy) -> &OrderedRows {
-        self.ordered[usize::from(by == DiffBy::Backtraces)].get_or_init(|| self.sorted_rows(by))
+    fn ordered_rows(&self, by: DiffBy) -> &OrderedRows {
+        self.ordered_rows[usize::from(by == DiffBy::Backtraces)].get_or_init(|| self.sorted_rows(by))
     }
 
     /// Rows come ordered by growth; a stable sort keeps that among equals.
     fn sorted_rows(&self, by: DiffBy) -> OrderedRows {
         let with_all = self.options.with_unchanged || by == DiffBy::Objects;
-        let is_shown = |change: &Change<Amounts>| with_all || change.old != change.new;
+        let is_shown = |change: &Change<DiffAmounts>| with_all || change.old != change.new;
         let mut rows: Vec<u32> = match &self.source {
             RowSource::Objects(rows) | RowSource::Frames(rows) => {
                 (0u32..).zip(rows).filter(|(_, row)| is_shown(&row.1)).map(|row| row.0).collect()
             }
             RowSource::Allocations(diff) => {
                 let is_path = by == DiffBy::Backtraces;
-                let mut rows = if is_path { diff.paths_by_growth(with_all) } else { diff.types_by_growth(with_all) };
+                let mut rows =
+                    if is_path { diff.paths_by_growth(with_all) } else { diff.type_name_numbers_by_growth(with_all) };
                 let last_name = |&row: &u32| if is_path { diff.last_name_of(row) } else { diff.type_name(row) };
                 rows.retain(|row| self.is_asked_for(last_name(row)));
                 rows
             }
         };
-        let mut largest_first = |figure: fn(&Change<Amounts>) -> i128| {
+        let mut largest_first = |figure: fn(&Change<DiffAmounts>) -> i128| {
             rows.sort_by_key(|&row| Reverse(figure(&self.change(by, row))));
         };
         match self.options.order {
             Some(OBJECTS_DELTA) => largest_first(|change| change.growth(Measure::Count).unwrap_or(0).into()),
             Some(RETAINED_DELTA | CUM_DELTA) => {
-                largest_first(|change| change.growth(Measure::Retained).unwrap_or(0).into())
+                largest_first(|change| change.growth(Measure::RetainedBytes).unwrap_or(0).into())
             }
             Some(TOTAL_OLD | GONE_BYTES) => largest_first(|change| change.old.bytes.into()),
             Some(TOTAL_NEW | NEW_BYTES) => largest_first(|change| change.new.bytes.into()),
-            Some(NEW) => largest_first(|change| change.new.count.unwrap_or(0).into()),
-            Some(PERCENT) => {
+            Some(NEW_OBJECTS) => largest_first(|change| change.new.count.unwrap_or(0).into()),
+            Some(GROWTH_PERCENT) => {
                 let sides = |&row: &u32| (self.change(by, row).old.bytes, self.change(by, row).new.bytes);
-                rows.sort_by(|a, b| compare_percent(sides(b), sides(a)));
+                rows.sort_by(|a, b| compare_growth_percent(sides(b), sides(a)));
             }
-            Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&row| match self.row(by, row).name {
-                DiffName::Text(name) => Cow::Borrowed(name),
-                DiffName::Backtrace(names) => names.join("\0").into(),
-            }),
+            Some(name) if name.unit == ColumnUnit::Text => {
+                rows.sort_by_cached_key(|&row| match self.row(by, row).name {
+                    DiffName::Text(name) => Cow::Borrowed(name),
+                    DiffName::Backtrace(names) => names.join("\0").into(),
+                })
+            }
             _ => {}
         }
         let hidden = self.options.limits.reverse_and_cut(&mut rows);
-        OrderedRows { rows, hidden }
+        OrderedRows { row_numbers: rows, hidden_count: hidden }
     }
 }
 
@@ -360,7 +363,7 @@ impl Serialize for DiffRows {
         };
         let rows = |by: DiffBy| {
             let keyed = move |&row: &u32| SerializableDiffRow { row: self.row(by, row), by, list: self };
-            SerializeEach(move || self.ordered(by).rows.iter().map(keyed))
+            SerializeEach(move || self.ordered_rows(by).row_numbers.iter().map(keyed))
         };
         serializer.collect_map(lists.into_iter().map(|by| (by.rows_key(), rows(by))))
     }
@@ -399,7 +402,7 @@ impl Serialize for SerializableDiffRow<'_> {
 /// Numbers of objects that came, went and stayed. An object counts where it has bytes of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ChangedTotals {
+pub struct ObjectChangeTotals {
     /// In the new dump alone.
     pub new: u64,
     /// In the old dump alone.
@@ -414,13 +417,13 @@ pub struct ChangedTotals {
     pub new_retained_bytes: u64,
 }
 
-impl ChangedTotals {
+impl ObjectChangeTotals {
     /// The totals in a sentence.
     pub fn sentence(&self) -> String {
-        let ChangedTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = *self;
+        let ObjectChangeTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = *self;
         format!(
             "{} came ({}, retaining {}), {} went ({}), {} stayed",
-            count_of(new, "objects"),
+            count_with_noun(new, "objects"),
             format_bytes(new_bytes),
             format_bytes(new_retained_bytes),
             format_count(gone),
@@ -433,26 +436,26 @@ impl ChangedTotals {
 /// The totals, and by type what came and went: a new object under its type in the new dump, one that is gone under that
 /// in the old, most growth first. O(objects + references) of the new dump, O(objects) of the old one. Error: as
 /// [`object_changes`] and [`retained_bytes_of_set`], and when there is no such section.
-pub(super) fn object_diff(
+pub(super) fn diff_by_object(
     old: &OpenDump,
     new: &OpenDump,
     options: &DiffOptions,
-) -> Result<(ChangedTotals, JoinedRows), AnswerError> {
+) -> Result<(ObjectChangeTotals, JoinedRows), AnswerError> {
     let changes = object_changes(old, new)?;
     let Some(new_graph) = new.graph() else { return Err(AnswerError::NeedsObjects) };
     let (old_scope, new_scope) = (options.scope.resolve(old)?, options.scope.resolve(new)?);
-    let mut rows: BTreeMap<&str, Change<Amounts>> = BTreeMap::new();
-    let mut totals = ChangedTotals { kept: changes.in_both_count, ..ChangedTotals::default() };
-    for (type_name, objects, bytes) in tally_by_type(&new_scope, &changes.new) {
+    let mut rows: BTreeMap<&str, Change<DiffAmounts>> = BTreeMap::new();
+    let mut totals = ObjectChangeTotals { kept: changes.in_both_count, ..ObjectChangeTotals::default() };
+    for (type_name, objects, bytes) in tally_by_type(&new_scope, &changes.new_objects) {
         add_amounts(&mut rows.entry(type_name).or_default().new, objects, bytes);
         (totals.new, totals.new_bytes) = (totals.new + objects, totals.new_bytes.saturating_add(bytes));
     }
-    for (type_name, objects, bytes) in tally_by_type(&old_scope, &changes.gone) {
+    for (type_name, objects, bytes) in tally_by_type(&old_scope, &changes.gone_objects) {
         add_amounts(&mut rows.entry(type_name).or_default().old, objects, bytes);
         (totals.gone, totals.gone_bytes) = (totals.gone + objects, totals.gone_bytes.saturating_add(bytes));
     }
     let mut wanted = NodeSet::new(new_graph.node_count());
-    new_scope.nodes().filter(|&node| changes.new.contains(node)).for_each(|node| {
+    new_scope.nodes().filter(|&node| changes.new_objects.contains(node)).for_each(|node| {
         wanted.insert(node);
     });
     totals.new_retained_bytes = retained_bytes_of_set(new, new_graph, &wanted)?;
@@ -462,7 +465,7 @@ pub(super) fn object_diff(
 }
 
 /// Types of one name may be several.
-fn add_amounts(to: &mut Amounts, objects: u64, bytes: u64) {
+fn add_amounts(to: &mut DiffAmounts, objects: u64, bytes: u64) {
     to.count = add_counts(to.count, Some(objects));
     to.bytes = to.bytes.saturating_add(bytes);
 }
@@ -481,13 +484,13 @@ fn tally_by_type<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64
 
 #[cfg(test)]
 mod tests {
-    use super::{compare_percent, percent_words};
+    use super::{compare_growth_percent, growth_percent_words};
 
     #[test]
     fn rows_by_percent() {
         let mut sides = vec![(100, 150), (10, 40), (0, 0), (5, 0), (0, 1), (u64::MAX, u64::MAX), (3, 3)];
-        sides.sort_by(|a, b| compare_percent(*b, *a));
-        let words: Vec<String> = sides.into_iter().map(|(old, new)| percent_words(old, new)).collect();
+        sides.sort_by(|a, b| compare_growth_percent(*b, *a));
+        let words: Vec<String> = sides.into_iter().map(|(old, new)| growth_percent_words(old, new)).collect();
         assert_eq!(words[..3], ["new", "+300.0 %", "+50.0 %"], "{words:?}");
         assert_eq!(words.last().map(String::as_str), Some("-100.0 %"), "{words:?}");
     }

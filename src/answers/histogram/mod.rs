@@ -6,13 +6,14 @@ mod rows;
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::allocation_heaps::HeapRow;
 use super::figure::{
-    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, CUM, CUM_ALLOCATIONS, ESTIMATED, ESTIMATED_OBJECTS, FLAT, FLAT_ALLOCATIONS,
-    OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, RETAINED, SHALLOW, TOTAL,
+    ALLOCATED_BYTES, ALLOCATIONS, CHARGED_BYTES, CHARGED_OBJECTS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES,
+    ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, RETAINED,
+    SHALLOW,
 };
 use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
-use super::heaps::HeapRow;
 use super::histogram_row::RowAmounts;
 use super::limit_result::LimitResult;
 use super::problems::problems_of;
@@ -21,12 +22,12 @@ pub use super::shared::histogram_row::LoaderRow;
 pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
-use crate::allocations::{AllocationDump, FrameNames, Histograms, NameId, add_counts};
+use crate::allocations::{AllocationDump, ClassHistograms, FrameNaming, NameId, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::frame_totals::FlatAndCum;
-use crate::analysis::heap_total::HeapTotal;
+use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::GroupTally;
-use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
+use crate::analysis::retained_sets::{max_exact_marking_steps, retained_exact_by_set};
 use crate::dump::{Content, CountedTypes, OpenDump, Phase};
 use crate::graph::HeapGraph;
 use crate::input::{FormatInfo, Runtime, TypeOrigin};
@@ -44,13 +45,13 @@ pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogra
     match dump.content() {
         Content::Objects(graph) => histogram_of_objects(dump, graph, options),
         Content::Allocations(allocations) => histogram_of_allocations(dump, allocations, options),
-        Content::Histograms(histograms) => histogram_of_types_alone(dump, histograms, options),
+        Content::Histograms(histograms) => histogram_of_class_histograms(dump, histograms, options),
     }
 }
 
-fn histogram_of_types_alone(
+fn histogram_of_class_histograms(
     dump: &OpenDump,
-    histograms: &Histograms,
+    histograms: &ClassHistograms,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
@@ -59,13 +60,14 @@ fn histogram_of_types_alone(
         return Err(AnswerError::NeedsObjects);
     }
     let types: Vec<(&str, u64, u64)> =
-        histograms.types(histograms.chosen).filter(|(_, objects, _)| *objects > 0).collect();
+        histograms.type_rows(histograms.chosen_index).filter(|(_, objects, _)| *objects > 0).collect();
     let answer = histogram_from_type_counts(&types, &[], dump.info(), options)?;
     Ok(Histogram { problems: problems_of(dump.diagnostics()), ..answer })
 }
 
 /// Figures of rows of objects; the last two of those in a sample.
-const OBJECT_FIGURES: [Figure; 6] = [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE, ESTIMATED_OBJECTS, ESTIMATED];
+const OBJECT_FIGURES: [Figure; 6] =
+    [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE_BYTES, ESTIMATED_OBJECTS, ESTIMATED_BYTES];
 
 fn histogram_of_objects(
     dump: &OpenDump,
@@ -74,9 +76,9 @@ fn histogram_of_objects(
 ) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
     let scope = options.scope.resolve(dump)?;
-    let groups = Groups::new(&scope, options.group_by, SameNameTypes::of_rows(options.types_apart))?;
+    let groups = Groups::new(&scope, options.group_by, SameNameTypes::of_rows(options.splits_same_name_types))?;
     let tallies = groups.tally(dump.reachable());
-    let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
+    let (estimates, estimate) = if graph.is_sample() { groups.estimates_and_total() } else { Default::default() };
     let figures = if graph.is_sample() { &OBJECT_FIGURES[..] } else { &OBJECT_FIGURES[..4] };
     let mut rows: Vec<HistogramRow> = Vec::new();
     let mut sum = GroupTally::default();
@@ -95,35 +97,35 @@ fn histogram_of_objects(
         let row = HistogramRow::new(groups.names[group].clone(), options.group_by, RowAmounts::new(figures, amounts));
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
-    if options.group_by.is_owner() {
+    if options.group_by.is_by_owner() {
         rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.type_ownership)?;
     } else {
-        add_locations(graph, &groups, &mut rows);
+        add_constructor_locations(graph, &groups, &mut rows);
         let shown: Vec<u32> = rows.iter().map(|row| row.group).collect();
         for (row, loader) in rows.iter_mut().zip(loaders_of_repeated_names(dump, graph, &groups, &shown)) {
             row.loader = loader;
         }
-        add_retained(dump, graph, options, &groups, &mut rows)?;
+        add_retained_bytes(dump, graph, options, &groups, &mut rows)?;
     }
     let figures = match () {
-        () if options.group_by.is_owner() => &FIGURES_OF_OWNERS,
+        () if options.group_by.is_by_owner() => &FIGURES_OF_OWNERS,
         () if rows.is_empty() => &OBJECT_FIGURES[..4],
         () => figures,
     };
     // Of the whole scope, whatever of it matches.
     let matching = options.scope.filter.as_ref().map(|filter| MatchingTotals {
-        filter: filter.text(),
+        filter: filter.joined_text(),
         matching_objects: sum.objects,
         matching_bytes: sum.shallow_bytes,
     });
     let mut group_count = rows.len();
     if matching.is_some() {
-        let all: Vec<GroupTally> = groups.tally_all(dump.reachable());
+        let all: Vec<GroupTally> = groups.tally_ignoring_filter(dump.reachable());
         group_count = all.iter().filter(|tally| tally.objects > 0).count();
         sum = GroupTally::default();
         all.iter().for_each(|tally| sum.add(tally));
     }
-    let nodes = scope.range();
+    let nodes = scope.node_range();
     let info = dump.info();
     let dependent = graph.dependent_reference_count();
     let reached_by = ReachedBy::find(graph, &groups, &sum);
@@ -137,20 +139,21 @@ fn histogram_of_objects(
         sections.iter().map(|section| section.dangling_references).sum(),
         sections.iter().map(|section| section.null_references).sum(),
     ];
-    let without_bytes = || scope.nodes_ignoring_filter().filter(|&node| !graph.is_counted(node)).count() as u64;
+    let without_bytes =
+        || scope.nodes_ignoring_filter().filter(|&node| !graph.is_counted_in_histograms(node)).count() as u64;
     let [estimated_objects, estimated_bytes] = estimate.rounded().map(|figure| info.sampled.map(|_| figure));
-    let totals = Totals::of_objects(sum.objects, sum.shallow_bytes).with([
+    let totals = Totals::of_objects(sum.objects, sum.shallow_bytes).with_figures([
         (TYPES, Some(group_count as u64)),
         (REFERENCES, Some(section_reference_count(graph, &scope).saturating_sub(dependent))),
         (ROOTS, Some(graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count() as u64)),
         (REACHABLE_OBJECTS, Some(sum.reachable_objects)),
-        (REACHABLE, Some(sum.reachable_bytes)),
+        (REACHABLE_BYTES, Some(sum.reachable_bytes)),
         (DANGLING_REFERENCES, Some(dangling)),
         (NULL_REFERENCES, Some(nulls)),
-        (OBJECTS_WITHOUT_BYTES, graph.counts_bytes_only.then(without_bytes)),
+        (OBJECTS_WITHOUT_BYTES, graph.counts_only_objects_with_bytes.then(without_bytes)),
         (DEPENDENT_REFERENCES, (dependent > 0).then_some(dependent)),
         (ESTIMATED_OBJECTS, estimated_objects),
-        (ESTIMATED, estimated_bytes),
+        (ESTIMATED_BYTES, estimated_bytes),
         (GIVEN_ROOTS_OBJECTS, given.map(|amount| amount.objects)),
         (GIVEN_ROOTS_BYTES, given.map(|amount| amount.shallow_bytes)),
         (EXCLUDED_ROOTS_OBJECTS, excluded.map(|amount| amount.objects)),
@@ -168,12 +171,12 @@ fn histogram_of_objects(
         problems: problems_of(dump.diagnostics()),
         ..Histogram::new(&info.format, totals, figures, options)
     };
-    Ok(answer.with_rows(rows, options))
+    Ok(answer.with_shown_rows(rows, options))
 }
 
 /// Adds the places of constructors to rows whose name another row has too.
-fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRow]) {
-    if !graph.types().have_places() {
+fn add_constructor_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRow]) {
+    if !graph.types().have_constructor_places() {
         return;
     }
     let mut uses: HashMap<&str, usize> = HashMap::new();
@@ -181,7 +184,7 @@ fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRo
         *uses.entry(&groups.names[row.group as usize]).or_default() += 1;
     }
     for row in &mut *rows {
-        let place = groups.type_of_group(row.group).and_then(|type_id| graph.types().place(type_id));
+        let place = groups.type_of_group(row.group).and_then(|type_id| graph.types().constructor_place(type_id));
         row.location = place.filter(|_| uses[groups.names[row.group as usize].as_str()] > 1).map(LocationRow::new);
     }
 }
@@ -189,12 +192,14 @@ fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRo
 /// References of the scope's section, or of all. O(1), or O(objects of the section).
 fn section_reference_count(graph: &HeapGraph, scope: &Scope<'_>) -> u64 {
     match scope.section() {
-        Some(_) => scope.range().map(|at| graph.references(crate::graph::NodeId::new(at)).len() as u64).sum(),
+        Some(_) => scope.node_range().map(|at| graph.references(crate::graph::NodeId::new(at)).len() as u64).sum(),
         None => graph.reference_count() as u64,
     }
 }
 
-fn add_retained(
+/// Adds retained bytes where they are asked for. Exact ones are computed of the rows that are shown, which are sorted
+/// for that; of all where the order rests on them.
+fn add_retained_bytes(
     dump: &OpenDump,
     graph: &HeapGraph,
     options: &HistogramOptions,
@@ -202,10 +207,10 @@ fn add_retained(
     rows: &mut [HistogramRow],
 ) -> Result<(), AnswerError> {
     let Some(retained_by) = options.retained else { return Ok(()) };
-    let topmost = groups.topmost(dump)?;
+    let topmost = groups.topmost_totals(dump)?;
     rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
     if retained_by == RetainedBy::Exact {
-        dump.phase(Phase::ComputingExactRetained);
+        dump.announce_phase(Phase::ComputingExactRetained);
         // Rows that are not shown are not computed, unless the order rests on them.
         let by_retained = options.order == Some(RETAINED);
         let shown = if by_retained { rows.len() } else { options.limits.shown_count(rows.len()) };
@@ -216,15 +221,15 @@ fn add_retained(
             .filter(|row| topmost[row.group as usize].objects > 1)
             .map(|row| (row.group, row))
             .unzip();
-        dump.check_exact_retained()?;
+        dump.check_exact_retained_memory()?;
         let count = sets.len();
-        let most_steps = max_steps_of_exact(graph);
+        let most_steps = max_exact_marking_steps(graph);
         let Ok(exact) = retained_exact_by_set(
             graph,
             &sets,
             |node| groups.group_of(node),
             most_steps,
-            |done| dump.steps(done, count),
+            |done| dump.announce_steps(done, count),
         ) else {
             let what = format!("taking {count} groups of objects out one by one is too much work");
             return Err(AnswerError::TooMuchWork(what));
@@ -238,11 +243,14 @@ fn add_retained(
 ///
 /// # Errors
 /// If the rows are to be grouped by anything else.
-pub fn histogram_of_counts(counted: &CountedTypes, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+pub fn histogram_of_counted_types(
+    counted: &CountedTypes,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
     let types: Vec<(&str, u64, u64)> =
         counted.types.iter().map(|(name, objects, bytes)| (name.as_str(), *objects, *bytes)).collect();
     let answer = histogram_from_type_counts(&types, &counted.origins, &counted.info, options)?;
-    let sections = Some(counted.sections.clone());
+    let sections = Some(counted.section_names.clone());
     Ok(Histogram { sections, problems: problems_of(&counted.diagnostics), ..answer })
 }
 
@@ -256,7 +264,7 @@ fn histogram_from_type_counts(
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
     }
-    if options.group_by.is_package() && info.runtime() == Some(Runtime::JavaScript) {
+    if options.group_by.is_by_package() && info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
     let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
@@ -270,7 +278,7 @@ fn histogram_from_type_counts(
     let bytes = groups.values().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
     let objects = groups.values().fold(0, |sum: u64, (objects, _)| sum.saturating_add(*objects));
     let totals = Totals::of_objects(objects, bytes);
-    let totals = totals.with([(TYPES, Some(groups.len() as u64))]);
+    let totals = totals.with_figures([(TYPES, Some(groups.len() as u64))]);
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
     let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
@@ -278,15 +286,15 @@ fn histogram_from_type_counts(
         let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amounts) };
         match origin.filter(|_| uses[name] > 1) {
             Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
-            Some(TypeOrigin::Place(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
+            Some(TypeOrigin::ConstructorPlace(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
             None => row,
         }
     };
     let rows = (0..).zip(groups).map(|(group, (name, amount))| row(group, name, amount)).collect();
-    Ok(Histogram::new(&info.format, totals, &OBJECT_FIGURES[..2], options).with_rows(rows, options))
+    Ok(Histogram::new(&info.format, totals, &OBJECT_FIGURES[..2], options).with_shown_rows(rows, options))
 }
 
-const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [TOTAL, ALLOCATIONS];
+const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [ALLOCATED_BYTES, ALLOCATIONS];
 
 fn histogram_of_allocations(
     dump: &OpenDump,
@@ -295,7 +303,7 @@ fn histogram_of_allocations(
 ) -> Result<Histogram, AnswerError> {
     options.scope.check_on_allocations()?;
     if let Some(frame_names) = options.group_by.frame_names() {
-        return histogram_of_frames(dump, allocations, frame_names, options);
+        return histogram_by_frame_name(dump, allocations, frame_names, options);
     }
     if options.group_by != GroupBy::Type || options.retained.is_some() {
         return Err(AnswerError::NeedsObjects);
@@ -304,14 +312,14 @@ fn histogram_of_allocations(
     let mut types: BTreeMap<NameId, AllocationAmount> = BTreeMap::new();
     let (mut total, mut of_types) = (AllocationAmount::default(), 0u64);
     let mut heaps = Vec::new();
-    let tops = parallel::map(chosen.heaps.clone(), &HeapTotal::compute);
+    let tops = parallel::map(chosen.heaps.clone(), &AllocationHeapTotal::compute);
     for (heap, top) in chosen.heaps.iter().zip(tops) {
-        if top.pairs_left_out > 0 {
-            return Err(AnswerError::TooManyBacktraceTypePairs(super::heaps::heap_title(heap)));
+        if top.left_out_pair_count > 0 {
+            return Err(AnswerError::TooManyBacktraceTypePairs(super::allocation_heaps::heap_title(heap)));
         }
         total.bytes = total.bytes.saturating_add(top.total.bytes);
         total.allocations = add_counts(total.allocations, top.total.allocations);
-        for amount in &top.types {
+        for amount in &top.type_amounts {
             of_types = of_types.saturating_add(amount.total.bytes);
             let known = types.entry(amount.type_name).or_default();
             known.bytes = known.bytes.saturating_add(amount.total.bytes);
@@ -330,27 +338,27 @@ fn histogram_of_allocations(
         .collect();
     let other = total.bytes.saturating_sub(of_types);
     let totals = Totals::of_allocations(total.bytes, total.allocations);
-    let totals = totals.with([(TYPES, Some(rows.len() as u64)), (OTHER_BYTES, Some(other))]);
+    let totals = totals.with_figures([(TYPES, Some(rows.len() as u64)), (OTHER_BYTES, Some(other))]);
     let answer = Histogram {
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
         ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_ALLOCATIONS, options)
     };
-    Ok(answer.with_rows(rows, options))
+    Ok(answer.with_shown_rows(rows, options))
 }
 
-const FIGURES_OF_FRAMES: [Figure; 4] = [FLAT, CUM, FLAT_ALLOCATIONS, CUM_ALLOCATIONS];
+const FIGURES_OF_FRAMES: [Figure; 4] = [FLAT_BYTES, CUM_BYTES, FLAT_ALLOCATIONS, CUM_ALLOCATIONS];
 
 /// Rows are the names of frames: flat and cum.
-fn histogram_of_frames(
+fn histogram_by_frame_name(
     dump: &OpenDump,
     allocations: &AllocationDump,
-    frame_names: FrameNames,
+    frame_names: FrameNaming,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     let chosen = options.heaps.choose(allocations)?;
-    let patterns = options.size_limits.iter().map(|limit| &limit.types);
+    let patterns = options.fail_over_limits.iter().map(|limit| &limit.types);
     let amounts = FrameAmounts::compute(dump, allocations, &chosen.heaps, frame_names, patterns)?;
     let FrameAmounts { total, by_name, heaps, cum_bytes_of_patterns } = amounts;
     let rows: Vec<HistogramRow> = by_name
@@ -361,25 +369,26 @@ fn histogram_of_frames(
             HistogramRow::new(name.to_string(), options.group_by, RowAmounts::new(&FIGURES_OF_FRAMES, values))
         })
         .collect();
-    let totals = Totals::of_allocations(total.bytes, total.allocations).with([(TYPES, Some(rows.len() as u64))]);
+    let totals =
+        Totals::of_allocations(total.bytes, total.allocations).with_figures([(TYPES, Some(rows.len() as u64))]);
     let answer = Histogram {
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
         ..Histogram::new(&dump.info().format, totals, &FIGURES_OF_FRAMES, options)
     };
-    let sums = options.size_limits.iter().zip(cum_bytes_of_patterns);
+    let sums = options.fail_over_limits.iter().zip(cum_bytes_of_patterns);
     let over_limits = sums.filter_map(|(limit, bytes)| limit.check_bytes(Some(bytes), "allocates", &rows)).collect();
-    let unlimited = HistogramOptions { size_limits: Vec::new(), ..options.clone() };
-    Ok(Histogram { over_limits, ..answer.with_rows(rows, &unlimited) })
+    let unlimited = HistogramOptions { fail_over_limits: Vec::new(), ..options.clone() };
+    Ok(Histogram { limit_results: over_limits, ..answer.with_shown_rows(rows, &unlimited) })
 }
 
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
 fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
-    rows.iter_mut().for_each(|row| row.rank = sort_value_of(row, options.order));
+    rows.iter_mut().for_each(|row| row.sort_value = sort_value_of(row, options.order));
     // A group has one row: no two rows are equal.
     sort_first(rows, first, |a, b| {
-        let order = b.rank.cmp(&a.rank);
+        let order = b.sort_value.cmp(&a.sort_value);
         let order = order.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
     });
@@ -389,7 +398,7 @@ fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize
 fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
     let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
     match order {
-        None | Some(SHALLOW | TOTAL) => Some(row.bytes().saturating_add(charged(CHARGED))),
+        None | Some(SHALLOW | ALLOCATED_BYTES) => Some(row.bytes().saturating_add(charged(CHARGED_BYTES))),
         Some(OBJECTS) => row.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
         Some(figure) => row.figure(figure),
     }
@@ -412,28 +421,28 @@ impl Histogram {
             matching: None,
             heaps: None,
             reached_by: None,
-            rows: KeyedValue::rows(options.group_by, Vec::new()),
-            figures,
+            rows: KeyedValue::of_rows(options.group_by, Vec::new()),
+            figures_without_retained: figures,
             group_by: options.group_by,
             order: options.order,
             rows_hidden: 0,
-            over_limits: Vec::new(),
+            limit_results: Vec::new(),
             fuller_dump: None,
         }
     }
 
-    /// The same with its rows in order, and the limits checked for all of them.
-    fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
+    /// The same with the rows that are shown, in order; limits are checked for all rows.
+    fn with_shown_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
         let shown = options.limits.shown_count(rows.len());
         sort_rows(&mut rows, options, shown);
-        let over_limits = options.size_limits.iter().filter_map(|limit| limit.check_limit(&rows)).collect();
+        let over_limits = options.fail_over_limits.iter().filter_map(|limit| limit.check_limit(&rows)).collect();
         let rows_hidden = rows.len() - shown;
         rows.truncate(shown);
-        Histogram { rows: KeyedValue::rows(self.group_by, rows), rows_hidden, over_limits, ..self }
+        Histogram { rows: KeyedValue::of_rows(self.group_by, rows), rows_hidden, limit_results: over_limits, ..self }
     }
 }
 
-impl SizeLimit {
+impl FailOverLimit {
     /// Result of the limit, if it was passed or no type matches its pattern.
     fn check_limit(&self, rows: &[HistogramRow]) -> Option<LimitResult> {
         let first = rows.iter().find(|row| self.types.matches(row.name()));

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::analysis::type_patterns::TypePattern;
+use crate::answers::allocation_heaps::AllocationHeapChoice;
 use crate::answers::figure::{
-    ALLOCATIONS, CUM, CUM_ALLOCATIONS, FLAT, FLAT_ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED,
-    SHALLOW, TOTAL,
+    ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, REACHABLE_BYTES,
+    REACHABLE_OBJECTS, RETAINED, SHALLOW,
 };
-use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
 
 /// Ways to compute retained bytes of a row.
@@ -34,9 +34,9 @@ impl RetainedBy {
     pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
 }
 
-/// Largest size that a type's objects may take.
+/// Largest size that the objects of some types may take together.
 #[derive(Debug, Clone)]
-pub struct SizeLimit {
+pub struct FailOverLimit {
     /// As it was written.
     pub text: String,
     /// Types that are limited.
@@ -51,11 +51,11 @@ pub struct HistogramOptions {
     /// Objects that are asked for.
     pub scope: ScopeOptions,
     /// Heaps, of allocation totals.
-    pub heaps: HeapChoice,
+    pub heaps: AllocationHeapChoice,
     /// Groups of objects, by type, package, owner and more.
     pub group_by: GroupBy,
     /// Types of one name that the dump tells apart are rows of their own.
-    pub types_apart: bool,
+    pub splits_same_name_types: bool,
     /// Retained bytes too. Default: none.
     pub retained: Option<RetainedBy>,
     /// Types of libraries and of the program, where rows are of owners.
@@ -66,7 +66,7 @@ pub struct HistogramOptions {
     /// Number and direction of rows.
     pub limits: Limits,
     /// Limits that are checked for all rows, shown or not.
-    pub size_limits: Vec<SizeLimit>,
+    pub fail_over_limits: Vec<FailOverLimit>,
 }
 
 impl HistogramOptions {
@@ -75,12 +75,12 @@ impl HistogramOptions {
         let (by_name, retained) = (self.group_by.figure(), self.retained.map(|_| RETAINED));
         let mut orders = match of_allocations {
             true if self.group_by.frame_names().is_some() => {
-                vec![FLAT, CUM, FLAT_ALLOCATIONS, CUM_ALLOCATIONS, by_name]
+                vec![FLAT_BYTES, CUM_BYTES, FLAT_ALLOCATIONS, CUM_ALLOCATIONS, by_name]
             }
-            true => vec![TOTAL, ALLOCATIONS, by_name],
+            true => vec![ALLOCATED_BYTES, ALLOCATIONS, by_name],
             false => vec![OBJECTS, SHALLOW, by_name],
         };
-        orders.extend([REACHABLE_OBJECTS, REACHABLE].into_iter().filter(|_| with_graph).chain(retained));
+        orders.extend([REACHABLE_OBJECTS, REACHABLE_BYTES].into_iter().filter(|_| with_graph).chain(retained));
         orders
     }
 
@@ -88,19 +88,20 @@ impl HistogramOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("stats");
         if self.group_by != GroupBy::default() {
-            line.option("--by", Some(self.group_by.name()));
+            line.add_option("--by", Some(self.group_by.name()));
         }
         match self.retained {
-            Some(RetainedBy::Minimum) => line.word("--retained"),
-            Some(RetainedBy::Exact) => line.word("--retained=exact"),
+            Some(RetainedBy::Minimum) => line.add_word("--retained"),
+            Some(RetainedBy::Exact) => line.add_word("--retained=exact"),
             None => &mut line,
         };
-        line.switch("--raw-types", self.types_apart);
-        line.repeated_option("--fail-over", self.size_limits.iter().map(|limit| limit.text.as_str()));
-        line.repeated_option("--library", self.type_ownership.libraries.iter().map(TypePattern::text));
-        line.repeated_option("--mine", self.type_ownership.mine.iter().map(TypePattern::text));
-        line.sort_option(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
-        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
+        line.add_switch("--raw-types", self.splits_same_name_types);
+        line.add_repeated_option("--fail-over", self.fail_over_limits.iter().map(|limit| limit.text.as_str()));
+        line.add_repeated_option("--library", self.type_ownership.libraries.iter().map(TypePattern::text));
+        line.add_repeated_option("--mine", self.type_ownership.mine.iter().map(TypePattern::text));
+        line.add_sort_option(self.order.filter(|order| *order != ALLOCATED_BYTES), SHALLOW)
+            .add_switch("--reverse", self.limits.reverse);
+        line.add_option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
         line

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::options::TypeOwnership;
 use crate::analysis::histogram::package_of;
-use crate::answers::figure::{CHARGED, CHARGED_OBJECTS, Figure, OBJECTS, SHALLOW};
+use crate::answers::figure::{CHARGED_BYTES, CHARGED_OBJECTS, Figure, OBJECTS, SHALLOW};
 use crate::answers::histogram_row::{HistogramRow, RowAmounts};
 use crate::answers::libraries::LibraryNames;
 use crate::answers::{AnswerError, GroupBy, Scope};
@@ -15,7 +15,7 @@ use crate::graph::{HeapGraph, NodeId, RootKind, TypeId};
 impl TypeOwnership {
     /// All that patterns of libraries may match, and what those of the program's own types may: names of types, of modules
     /// and of the elements of arrays.
-    pub(crate) fn names(graph: &HeapGraph) -> [Vec<&str>; 2] {
+    pub(crate) fn matchable_names(graph: &HeapGraph) -> [Vec<&str>; 2] {
         let types = graph.types();
         let elements: Vec<&str> = types.ids().map(|type_id| element_type_of(graph.type_name(type_id))).collect();
         let of_type = |type_id: TypeId| {
@@ -35,7 +35,7 @@ const FROZEN_HEAP_NAME: &str = "(frozen heap)";
 const LIBRARY_GROUP: u32 = u32::MAX;
 
 /// Figures of the rows: objects of the program, and those of libraries that are charged to it.
-pub(super) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED];
+pub(super) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED_BYTES];
 
 /// A row for each type of the program (or its package) with its own objects and those of libraries that it is the
 /// nearest to dominate. O(objects) beside the dominator tree; 4 bytes for each reached object. Error: if the dominator
@@ -48,13 +48,13 @@ pub(super) fn rows_of_owners(
     own: &TypeOwnership,
 ) -> Result<Vec<HistogramRow>, AnswerError> {
     let (dominators, _) = dump.dominators()?;
-    dump.check_rows(dominators.reached_count() as u64, 4)?;
-    let (mut names, of_type) = program_types(dump, graph, by, own);
+    dump.check_rows_memory(dominators.reached_count() as u64, 4)?;
+    let (mut names, of_type) = program_type_groups(dump, graph, by, own);
     let [no_owner, unreachable, frozen] = [0, 1, 2].map(|place| names.len() as u32 + place);
     names.extend([NO_OWNER_NAME, UNREACHABLE_NAME, FROZEN_HEAP_NAME].map(String::from));
     let of_statics = owners_by_statics(graph, &of_type);
     let group_of = |node: NodeId| {
-        let class = graph.types().of_class_object(node);
+        let class = graph.types().type_of_class_object(node);
         match of_type[class.unwrap_or(graph.type_of(node)).index()] {
             LIBRARY_GROUP => of_statics.get(&node).copied().unwrap_or(LIBRARY_GROUP),
             group => group,
@@ -62,17 +62,17 @@ pub(super) fn rows_of_owners(
     };
     // By number in the tree: the nearest group at or above. A number is greater than that of its dominator.
     let mut owners = vec![no_owner; dominators.reached_count() + 1];
-    for number in dominators.all() {
+    for number in dominators.all_reached() {
         owners[number.index()] = match group_of(dominators.node_at(number)) {
-            LIBRARY_GROUP => owners[dominators.immediate_of(number).index()],
+            LIBRARY_GROUP => owners[dominators.immediate_dominator_of(number).index()],
             group => group,
         };
     }
-    let some_left_out = graph.roots().iter().any(|root| root.excluded);
+    let some_left_out = graph.roots().iter().any(|root| root.is_excluded);
     let is_lost = |node: NodeId| some_left_out && dump.reachable_as_dumped().contains(node);
     let is_frozen = |node: NodeId| dump.info().frozen_heap && !is_lost(node);
     let mut sums = vec![[0u64; 4]; names.len()];
-    for node in scope.nodes().filter(|&node| graph.is_counted(node)) {
+    for node in scope.nodes().filter(|&node| graph.is_counted_in_histograms(node)) {
         let type_id = graph.type_of(node);
         let bytes = graph.shallow_bytes(node);
         let (group, first) = match of_type[type_id.index()] {
@@ -99,7 +99,7 @@ pub(super) fn rows_of_owners(
 fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32> {
     let mut groups = HashMap::new();
     for root in graph.roots().iter().filter(|root| root.is_strong()) {
-        let class = root.container.filter(|_| root.kind == RootKind::Static);
+        let class = root.declaring_class.filter(|_| root.kind == RootKind::Static);
         let group = class.map_or(LIBRARY_GROUP, |class| of_type[class.index()]);
         groups
             .entry(root.node)
@@ -110,8 +110,8 @@ fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32>
 }
 
 /// Advice where more than half of all bytes have no owner.
-pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
-    rows.iter().find(|row| row.name() == NO_OWNER_NAME && row.figure(CHARGED) > Some(all / 2))?;
+pub(super) fn no_owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
+    rows.iter().find(|row| row.name() == NO_OWNER_NAME && row.figure(CHARGED_BYTES) > Some(all / 2))?;
     let is_of_nobody = rows_hidden == 0 && rows.iter().all(|row| row.count() == Some(0));
     let why =
         if is_of_nobody { "the dump has no type of the program" } else { "no single object of the program holds them" };
@@ -127,7 +127,12 @@ fn element_type_of(name: &str) -> &str {
 }
 
 /// Names of groups, and by type the group of the program's own, or `LIBRARY_GROUP`.
-fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &TypeOwnership) -> (Vec<String>, Vec<u32>) {
+fn program_type_groups(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    by: GroupBy,
+    own: &TypeOwnership,
+) -> (Vec<String>, Vec<u32>) {
     let libraries = LibraryNames::of(dump.info().runtime(), &own.libraries);
     let is_library = |type_id: TypeId| {
         let name = graph.type_name(type_id);

@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::reachability::compute_reachable_from;
-use crate::answers::figure::{ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, RETAINED, SHALLOW};
+use crate::answers::allocation_heaps::{FullerDump, HeapRow};
+use crate::answers::figure::{ESTIMATED_BYTES, ESTIMATED_OBJECTS, OBJECTS, RETAINED, SHALLOW};
 use crate::answers::groups::Groups;
-use crate::answers::heaps::{FullerDump, HeapRow};
 use crate::answers::histogram::options::RetainedBy;
-use crate::answers::histogram::owners::owner_note;
+use crate::answers::histogram::owners::no_owner_note;
 use crate::answers::histogram_row::{HistogramRow, KeyedValue, Totals};
 use crate::answers::limit_result::LimitResult;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};
 use crate::graph::{HeapGraph, Root};
-use crate::units::count_of;
+use crate::units::count_with_noun;
 
 /// Rows of the histogram.
 pub const TYPES: Figure = Figure::count("types", "Types");
@@ -94,7 +94,7 @@ pub struct Histogram {
     pub reached_by: Option<ReachedBy>,
     /// Figures of the rows, in the order of columns.
     #[serde(skip)]
-    pub(super) figures: &'static [Figure],
+    pub(super) figures_without_retained: &'static [Figure],
     /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
@@ -106,7 +106,7 @@ pub struct Histogram {
     pub rows_hidden: usize,
     /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
-    pub over_limits: Vec<LimitResult>,
+    pub limit_results: Vec<LimitResult>,
     /// A memory dump with more heaps than the one that was chosen by default.
     #[serde(skip)]
     pub fuller_dump: Option<FullerDump>,
@@ -136,7 +136,7 @@ fn sentence_without_size(text: impl Into<String>) -> SizedSentence {
 impl Histogram {
     /// The figures of its rows, in the order of columns.
     pub fn figures(&self) -> Vec<Figure> {
-        self.figures.iter().copied().chain(self.retained.map(|_| RETAINED)).collect()
+        self.figures_without_retained.iter().copied().chain(self.retained.map(|_| RETAINED)).collect()
     }
 
     /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
@@ -144,7 +144,8 @@ impl Histogram {
         let figure = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
         if let Some(heaps) = &self.heaps {
             let heaps = heaps.iter().map(|heap| {
-                let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
+                let allocations =
+                    heap.allocations.map(|count| format!(" in {}", count_with_noun(count, "allocations")));
                 (bytes(heap.total_bytes), format!("{}: {}", allocations.unwrap_or_default(), heap.title))
             });
             let other = Some(figure(OTHER_BYTES)).filter(|&other| other > 0);
@@ -154,8 +155,8 @@ impl Histogram {
             });
             return heaps.chain(other.into_iter().chain(meaning).map(sentence_without_size)).collect();
         }
-        let (objects, types) = (count_of(figure(OBJECTS), "objects"), self.group_by.titles().1);
-        let whole = (bytes(figure(SHALLOW)), format!(" in {objects} of {}", count_of(figure(TYPES), types)));
+        let (objects, types) = (count_with_noun(figure(OBJECTS), "objects"), self.group_by.title_and_plural().1);
+        let whole = (bytes(figure(SHALLOW)), format!(" in {objects} of {}", count_with_noun(figure(TYPES), types)));
         let mut lines = vec![whole];
         lines.extend(self.reached_by.into_iter().flat_map(|reached_by| self.reach_sentences(reached_by, &bytes)));
         lines
@@ -170,15 +171,16 @@ impl Histogram {
         let mut lines = vec![sentence_without_size(format!(
             "{} in {} reachable from roots{}, {share:.1} %{}",
             bytes(roots.shallow_bytes),
-            count_of(roots.objects, "objects"),
+            count_with_noun(roots.objects, "objects"),
             if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
             if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
         ))];
         lines.extend(self.matching.as_ref().map(|matching| {
-            let objects = count_of(matching.matching_objects, "objects");
+            let objects = count_with_noun(matching.matching_objects, "objects");
             (bytes(matching.matching_bytes), format!(" in {objects} where {}", matching.filter))
         }));
-        let (alive, lost) = (count_of(no_root.objects, "objects"), count_of(excluded_roots.objects, "objects"));
+        let (alive, lost) =
+            (count_with_noun(no_root.objects, "objects"), count_with_noun(excluded_roots.objects, "objects"));
         match no_root.objects {
             count if count == 0 || !self.unrooted_are_alive => {}
             1 => {
@@ -196,8 +198,8 @@ impl Histogram {
             let estimate = |figure: Figure| self.totals.figure(figure).unwrap_or(0);
             lines.push(sentence_without_size(format!(
                 "a sample: figures of the heap are estimates, {} in {} (objects x{:.2}, bytes x{:.2})",
-                bytes(estimate(ESTIMATED)),
-                count_of(estimate(ESTIMATED_OBJECTS), "objects"),
+                bytes(estimate(ESTIMATED_BYTES)),
+                count_with_noun(estimate(ESTIMATED_OBJECTS), "objects"),
                 sample.objects,
                 sample.bytes,
             )));
@@ -207,15 +209,15 @@ impl Histogram {
     }
 
     /// Advice where most bytes are nobody's, of the rows that are shown.
-    pub fn owner_note(&self) -> Option<String> {
-        let is_asked = self.group_by.is_owner();
-        is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, self.totals.bytes())).flatten()
+    pub fn no_owner_note(&self) -> Option<String> {
+        let is_asked = self.group_by.is_by_owner();
+        is_asked.then(|| no_owner_note(self.rows.as_slice(), self.rows_hidden, self.totals.bytes())).flatten()
     }
 
     /// Results of the limits of types; one of nothing is an error or a note. `file` is the dump's name where there are several.
     pub fn limit_sentences(&self, file: &str, is_strict: bool) -> impl Iterator<Item = String> {
         let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
-        self.over_limits.iter().map(move |limit| format!("{file}{}", limit.sentence(is_strict)))
+        self.limit_results.iter().map(move |limit| format!("{file}{}", limit.sentence(is_strict)))
     }
 }
 
@@ -229,7 +231,7 @@ pub struct ReachedAmount {
 }
 
 impl ReachedAmount {
-    fn reachable(tally: &GroupTally) -> Self {
+    fn of_reachable(tally: &GroupTally) -> Self {
         ReachedAmount { objects: tally.reachable_objects, shallow_bytes: tally.reachable_bytes }
     }
 
@@ -261,15 +263,18 @@ impl ReachedBy {
     pub(super) fn find(graph: &HeapGraph, groups: &Groups<'_>, totals: &GroupTally) -> Self {
         let reached = |is_wanted: &dyn Fn(&Root) -> bool| {
             let mut sum = GroupTally::default();
-            groups.tally_all(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
-            ReachedAmount::reachable(&sum)
+            groups
+                .tally_ignoring_filter(&compute_reachable_from(graph, is_wanted))
+                .iter()
+                .for_each(|tally| sum.add(tally));
+            ReachedAmount::of_reachable(&sum)
         };
-        let now = ReachedAmount::reachable(totals);
+        let now = ReachedAmount::of_reachable(totals);
         let from_roots = match graph.roots().iter().any(Root::is_requested) {
             true => reached(&|root| root.is_strong() && !root.is_requested()),
             false => now,
         };
-        let in_dump = match graph.roots().iter().any(|root| root.excluded) {
+        let in_dump = match graph.roots().iter().any(|root| root.is_excluded) {
             true => reached(&Root::is_strong_in_dump),
             false => from_roots,
         };

@@ -1,19 +1,19 @@
 //! Facts about a file: format, version, producer, sections, records, snapshots, problems.
 
-mod facts;
-mod properties;
+mod fact_lines;
+mod process_settings;
 
 use std::collections::BTreeMap;
 
-pub use properties::ProcessSettings;
-use properties::read_settings;
+pub use process_settings::ProcessSettings;
+use process_settings::read_settings;
 use serde::Serialize;
 
 use crate::allocations::{AllocationDump, add_counts};
-use crate::analysis::heap_total::HeapTotal;
+use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::{GroupTally, tally_section};
-use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW, TOTAL};
-use crate::answers::heaps::{HeapRow, pids_and_parts};
+use crate::answers::allocation_heaps::{HeapRow, pids_and_parts};
+use crate::answers::figure::{ALLOCATED_BYTES, ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
 use crate::answers::times_and_file_names::{shared_folder_of, utc_text};
@@ -21,14 +21,14 @@ use crate::answers::{AnswerError, CommandLine, Figure, Limits};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
 use crate::input::{FormatInfo, Loss, SnapshotInfo};
-use crate::units::count_of;
+use crate::units::count_with_noun;
 use crate::{parallel, sort};
 
 /// Options of `info`.
 #[derive(Debug, Clone, Default)]
 pub struct InfoOptions {
     /// With system properties, environment and arguments. Default: without.
-    pub properties: bool,
+    pub with_properties: bool,
     /// With texts of these that may be secrets. Default: masked.
     pub shows_secrets: bool,
 }
@@ -37,7 +37,7 @@ impl InfoOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("info");
-        line.switch("--properties", self.properties).switch("--secrets", self.shows_secrets);
+        line.add_switch("--properties", self.with_properties).add_switch("--secrets", self.shows_secrets);
         line
     }
 }
@@ -226,7 +226,7 @@ pub struct SnapshotRow {
 
 impl SectionRow {
     /// Time at which it was taken, in words that follow others; nothing where the dump does not say.
-    pub fn times(&self) -> String {
+    pub fn time_in_words(&self) -> String {
         match (self.started_ms, self.duration_ms) {
             (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
             (Some(start), None) => format!(", taken {start} ms after boot"),
@@ -242,8 +242,8 @@ impl SnapshotRow {
         let complete = if self.complete { "complete" } else { "incomplete" };
         let chosen = if self.chosen { ", read here" } else { "" };
         let counts = self.objects.zip(self.shallow_bytes).map_or(String::new(), |(objects, size)| {
-            let references = self.references.map(|count| format!("{}, ", count_of(count, "references")));
-            format!("{}, {}, {}", count_of(objects, "objects"), bytes(size), references.unwrap_or_default())
+            let references = self.references.map(|count| format!("{}, ", count_with_noun(count, "references")));
+            format!("{}, {}, {}", count_with_noun(objects, "objects"), bytes(size), references.unwrap_or_default())
         });
         format!("{time}{counts}{complete}{chosen}")
     }
@@ -349,11 +349,11 @@ impl Info {
 /// # Errors
 /// If properties are asked for and the dump has no values.
 pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError> {
-    let settings = options.properties.then(|| read_settings(dump, options.shows_secrets)).transpose()?;
+    let settings = options.with_properties.then(|| read_settings(dump, options.shows_secrets)).transpose()?;
     Ok(match dump.content() {
         Content::Objects(graph) => Info::Objects(Box::new(info_of_objects(dump, graph, settings))),
         Content::Allocations(allocations) => Info::Allocations(Box::new(info_of_allocations(dump, allocations))),
-        Content::Histograms(_) => Info::Objects(Box::new(info_of_types_alone(dump))),
+        Content::Histograms(_) => Info::Objects(Box::new(info_of_class_histograms(dump))),
     })
 }
 
@@ -402,7 +402,7 @@ fn info_of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessS
 }
 
 /// Facts about class histograms: each is a snapshot without references.
-fn info_of_types_alone(dump: &OpenDump) -> ObjectInfo {
+fn info_of_class_histograms(dump: &OpenDump) -> ObjectInfo {
     let info = dump.info();
     let row = |(at, snapshot)| SnapshotRow { references: None, ..snapshot_row(at + 1, snapshot) };
     ObjectInfo {
@@ -441,7 +441,9 @@ fn section_row(
         complete: section.complete,
         types: section.declared_types,
         objects: tally.objects,
-        objects_without_bytes: graph.counts_bytes_only.then(|| graph.section_nodes(id).len() as u64 - tally.objects),
+        objects_without_bytes: graph
+            .counts_only_objects_with_bytes
+            .then(|| graph.section_nodes(id).len() as u64 - tally.objects),
         shallow_bytes: tally.shallow_bytes,
         reachable_objects: tally.reachable_objects,
         reachable_bytes: tally.reachable_bytes,
@@ -494,15 +496,15 @@ fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
 
 fn info_of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationInfo {
     let info = dump.info();
-    let totals = parallel::map(allocations.heaps.iter().collect(), &|heap| HeapTotal::compute(heap).total);
+    let totals = parallel::map(allocations.heaps.iter().collect(), &|heap| AllocationHeapTotal::compute(heap).total);
     let process = |(at, (pid, part)): (usize, (i64, u32))| {
-        let heaps = || allocations.heaps.iter().filter(|heap| (heap.pid, heap.part) == (pid, part));
+        let heaps = || allocations.heaps.iter().filter(|heap| (heap.pid, heap.part_number) == (pid, part));
         ProcessRow {
             number: at + 1,
-            name: heaps().find(|heap| !heap.process.is_empty()).map(|heap| heap.process.clone()),
+            name: heaps().find(|heap| !heap.process_name.is_empty()).map(|heap| heap.process_name.clone()),
             pid,
             part,
-            labels: heaps().next().map(|heap| heap.labels.clone()),
+            labels: heaps().next().map(|heap| heap.process_labels.clone()),
             heaps: heaps().count(),
         }
     };
@@ -510,7 +512,7 @@ fn info_of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> Allocat
         dump: at + 1,
         id: time.id.clone(),
         started_us: time.started_us,
-        detail: time.detail.clone(),
+        detail: time.detail_level.clone(),
     });
     AllocationInfo {
         format: format_facts(info, None),
@@ -561,7 +563,7 @@ impl InfoOfFile {
             OBJECTS => self.info.objects_and_bytes().map(|(objects, _)| objects),
             SHALLOW => self.info.objects_and_bytes().map(|(_, bytes)| bytes),
             ALLOCATIONS => self.info.allocations_and_bytes().and_then(|(allocations, _)| allocations),
-            TOTAL => self.info.allocations_and_bytes().map(|(_, bytes)| bytes),
+            ALLOCATED_BYTES => self.info.allocations_and_bytes().map(|(_, bytes)| bytes),
             PROBLEMS => Some(self.problem_count()),
             _ => None,
         }
@@ -570,7 +572,7 @@ impl InfoOfFile {
 
 impl InfoOfFiles {
     /// Figures that rows can be ordered by: names and formats from A on, figures largest first.
-    pub const ORDERS: [Figure; 7] = [FILE, FORMAT, SECTIONS, OBJECTS, SHALLOW, TOTAL, PROBLEMS];
+    pub const ORDERS: [Figure; 7] = [FILE, FORMAT, SECTIONS, OBJECTS, SHALLOW, ALLOCATED_BYTES, PROBLEMS];
 
     /// The folder that all files are in, as they were named, with the slash behind it; else empty.
     pub fn shared_folder(&self) -> &str {

@@ -3,10 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use super::described_causes::{CauseNamer, CauseReason, DescribedCause};
-use super::growth::SuspectGrowth;
-use super::left_over::mark_surplus_twins;
+use super::left_over::mark_surplus_twin_loaders;
 use super::options::LeaksOptions;
-use super::program::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
+use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
+use super::suspect_growth::SuspectGrowth;
 use crate::analysis::leaks::{BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder};
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
@@ -27,7 +27,7 @@ pub(super) struct DescribedSuspect {
     /// Its words: of the first that are shown.
     pub(super) named_cause: Option<Box<DescribedCause>>,
     /// The cause that is still to be named.
-    cause: Option<Box<LeakCause>>,
+    unnamed_cause: Option<Box<LeakCause>>,
     /// The type of what is kept.
     pub(super) element_type: TypeId,
 }
@@ -35,7 +35,7 @@ pub(super) struct DescribedSuspect {
 impl DescribedSuspect {
     /// Bytes outside the heap that go with it.
     pub(super) fn off_heap_bytes(&self) -> u64 {
-        let of_cause = self.cause.as_ref().map_or(0, |cause| cause.off_heap_bytes);
+        let of_cause = self.unnamed_cause.as_ref().map_or(0, |cause| cause.off_heap_bytes);
         self.named_cause.as_ref().map_or(of_cause, |named| named.off_heap_bytes)
     }
 }
@@ -43,13 +43,13 @@ impl DescribedSuspect {
 /// Dumps made ready, and the causes in the newer one.
 pub(super) struct DumpCauses<'d> {
     pub(super) analysed: AnalysedHeap<'d>,
-    before: Option<AnalysedHeap<'d>>,
+    analysed_older: Option<AnalysedHeap<'d>>,
     described_causes: Vec<DescribedCause>,
     /// Other large things; with an older dump those that did not grow.
     large_places: Vec<GrownPlace>,
     /// The least growth of a cause.
-    pub(super) threshold: u64,
-    exact_sizes: bool,
+    pub(super) threshold_bytes: u64,
+    shows_exact_bytes: bool,
 }
 
 /// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `least_bytes` is the size
@@ -64,20 +64,20 @@ pub(super) fn find_causes<'d>(
     least_bytes: u64,
 ) -> Result<DumpCauses<'d>, AnswerError> {
     let mut symbols = SymbolTable::default();
-    dump.phase(Phase::FindingSuspects);
+    dump.announce_phase(Phase::FindingSuspects);
     let libraries =
         |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
     let mut prepare = |dump: &'d OpenDump| -> Result<(ClassifiedHeap<'d>, LeftOverLoaders), AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         dump.dominators()?;
-        dump.check_answer(AnswerNeed::BestPaths, 0)?;
+        dump.check_answer_memory(AnswerNeed::BestPaths, 0)?;
         let heap = ClassifiedHeap::new(dump, graph, &libraries(dump), &mut symbols);
-        let loaders = heap.left_over_loaders(dump);
+        let loaders = heap.find_left_over_loaders(dump);
         Ok((heap, loaders))
     };
     let (heap, mut loaders) = prepare(dump)?;
     let mut before = old.map(&mut prepare).transpose()?;
-    let twins = mark_surplus_twins(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
+    let twins = mark_surplus_twin_loaders(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
     let before = match (old, before) {
         (Some(dump), Some((heap, loaders))) => Some(AnalysedHeap::new(dump, heap, loaders, &mut symbols)?),
         _ => None,
@@ -94,26 +94,31 @@ pub(super) fn find_causes<'d>(
         Some(search) => (search.find_grown_places(MAX_CAUSES), search),
         None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
     };
-    let threshold = search.threshold();
-    let finder = CauseNamer { analysed: &analysed, before: before.as_ref(), search, exact_sizes: options.exact_sizes };
+    let threshold = search.threshold_bytes();
+    let finder = CauseNamer {
+        analysed: &analysed,
+        analysed_older: before.as_ref(),
+        search,
+        shows_exact_bytes: options.shows_exact_bytes,
+    };
     // With an older dump all of these grew, told or not.
     let mut grew: Vec<u32> = found.iter().flat_map(|grown| &grown.rows).copied().collect();
-    let mut named = finder.name_all(found);
+    let mut named = finder.name_grown_places(found);
     named.extend(finder.name_left_over_loaders(twins.as_ref()));
     named.extend(finder.name_destroyed_activities());
-    sort::rows_by_key(&mut named, |named| std::cmp::Reverse(named.grew_by));
+    sort::rows_by_key(&mut named, |named| std::cmp::Reverse(named.grew_by_bytes));
     if before.is_some() {
-        grew.extend(named.iter().flat_map(|named| &named.rows));
+        grew.extend(named.iter().flat_map(|named| &named.grown_rows));
         let is_told = analysed.rows.mark_with_ancestors_and_descendants(&grew);
         large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
     }
     Ok(DumpCauses {
         described_causes: named,
         large_places: large,
-        threshold,
+        threshold_bytes: threshold,
         analysed,
-        before,
-        exact_sizes: options.exact_sizes,
+        analysed_older: before,
+        shows_exact_bytes: options.shows_exact_bytes,
     })
 }
 
@@ -129,33 +134,40 @@ impl DumpCauses<'_> {
         let named = named.into_iter().map(|named| {
             let topmost = named.topmost.clone();
             let (growth, element_type) = (named.growth, named.element_type);
-            (topmost, DescribedSuspect { growth, element_type, cause: None, named_cause: Some(Box::new(named)) })
+            (
+                topmost,
+                DescribedSuspect { growth, element_type, unnamed_cause: None, named_cause: Some(Box::new(named)) },
+            )
         });
-        let unchanged = if self.before.is_some() && !with_unchanged { large.len() } else { 0 };
+        let unchanged = if self.analysed_older.is_some() && !with_unchanged { large.len() } else { 0 };
         let causes = self.analysed.cause_analysis();
         let evidence = SuspectBuilder {
             graph: causes.graph,
             dominators: causes.dominators,
             retained: causes.retained,
             children: causes.children,
-            libraries,
+            library_types: libraries,
         };
         let mut large =
-            causes.measure_causes(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap);
-        large.retain(|cause| !self.analysed.heap.is_machinery(cause.example));
-        let search = self.before.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_any_growth());
+            causes.measure_causes(if unchanged == 0 { large } else { Vec::new() }, &self.analysed.heap.off_heap_bytes);
+        large.retain(|cause| !self.analysed.heap.is_runtime_machinery(cause.example));
+        let search = self.analysed_older.as_ref().filter(|_| !large.is_empty()).map(|_| self.search_any_growth());
         let large = large.into_iter().map(|cause| {
-            let element_type = self.analysed.rows.row(cause.grown.element).type_id;
+            let element_type = self.analysed.rows.row(cause.grown_place.element_row).type_id;
             let growth = search.as_ref().map(|search| suspect_growth(search, &cause));
-            let told =
-                DescribedSuspect { growth, element_type, named_cause: None, cause: Some(Box::new(cause.clone())) };
-            (cause.topmost, told)
+            let told = DescribedSuspect {
+                growth,
+                element_type,
+                named_cause: None,
+                unnamed_cause: Some(Box::new(cause.clone())),
+            };
+            (cause.topmost_objects, told)
         });
         let mut known = FxHashSet::default();
         let suspects = named.chain(large).filter_map(|(topmost, told)| {
-            let suspect = evidence.of_members(&topmost, causes.common_dominator(&topmost))?;
+            let suspect = evidence.build_suspect(&topmost, causes.common_dominator(&topmost))?;
             // Several causes may hang on one object.
-            known.insert((suspect.objects(), suspect.largest())).then_some((suspect, told))
+            known.insert((suspect.suspected_object_count(), suspect.largest_object())).then_some((suspect, told))
         });
         (suspects.collect(), unchanged)
     }
@@ -166,20 +178,23 @@ impl DumpCauses<'_> {
     }
 
     fn search_any_growth(&self) -> GrowthSearch<'_> {
-        let before = self.before.as_ref().map(|before| &before.rows);
+        let before = self.analysed_older.as_ref().map(|before| &before.rows);
         GrowthSearch::new(&self.analysed.rows, before, &self.analysed.heap.type_roles, Threshold::Bytes(1))
     }
 
     /// Gives the first of the suspects that are shown their words, whatever they grew by.
     pub(super) fn name_suspects(&self, suspects: &mut [(LeakSuspect, DescribedSuspect)]) {
-        if suspects.iter().all(|(_, told)| told.cause.is_none()) {
+        if suspects.iter().all(|(_, told)| told.unnamed_cause.is_none()) {
             return;
         }
-        let (analysed, before, search) = (&self.analysed, self.before.as_ref(), self.search_any_growth());
-        let finder = CauseNamer { analysed, before, search: &search, exact_sizes: self.exact_sizes };
+        let (analysed, before, search) = (&self.analysed, self.analysed_older.as_ref(), self.search_any_growth());
+        let finder =
+            CauseNamer { analysed, analysed_older: before, search: &search, shows_exact_bytes: self.shows_exact_bytes };
         for (_, told) in suspects.iter_mut().take(MAX_DESCRIBED_SUSPECTS) {
-            let cause =
-                told.cause.take().map(|cause| Box::new(finder.name_cause(*cause, None, CauseReason::LargeSize)));
+            let cause = told
+                .unnamed_cause
+                .take()
+                .map(|cause| Box::new(finder.name_cause(*cause, None, CauseReason::LargeSize)));
             told.named_cause = told.named_cause.take().or(cause);
         }
     }
@@ -187,7 +202,7 @@ impl DumpCauses<'_> {
 
 /// By how much something that is large grew; no more than it retains.
 fn suspect_growth(search: &GrowthSearch<'_>, cause: &LeakCause) -> SuspectGrowth {
-    let grew_by: i64 = cause.grown.rows.iter().map(|&row| search.growth(row)).sum();
+    let grew_by: i64 = cause.grown_place.rows.iter().map(|&row| search.growth_bytes(row)).sum();
     let grew_by = grew_by.min(i64::try_from(cause.retained_bytes).unwrap_or(i64::MAX));
     let old = cause.retained_bytes.saturating_add_signed(grew_by.saturating_neg());
     SuspectGrowth { retained_bytes_old: old, retained_bytes_delta: grew_by }

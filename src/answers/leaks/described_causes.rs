@@ -3,18 +3,18 @@
 use serde::Serialize;
 
 use super::ended_states::{ended_objects, has_equal_keys};
-use super::growth::SuspectGrowth;
 use super::holder_words::{HolderDescription, HolderKind, HolderRow, name_without_differing_numbers};
 use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_owner_and_text};
-use super::program::{AnalysedHeap, V8_STRING_TYPES, simple_name};
+use super::prepared_heap::{AnalysedHeap, V8_STRING_TYPES, simple_name};
 use super::shapes::{LeakShape, shape_of};
-use crate::analysis::diff::delta;
+use super::suspect_growth::SuspectGrowth;
+use crate::analysis::diff::saturating_delta;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::{CodeOwner, GrownPlace, GrowthSearch, LeakCause};
 use crate::answers::libraries::dotted_type_name;
 use crate::graph::{ClearableKind, Loader, NodeId, SoftReference, TypeId};
 use crate::names::shorten_between_words;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
 /// A cause with nothing of the program or a library in it is the runtime's warm-up, unless it is this share of the heap.
 const MIN_RUNTIME_ONLY_SHARE: f64 = 0.10;
@@ -30,7 +30,7 @@ const MAX_NAME_COLUMNS: usize = 120;
 /// The type that is kept, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ElementRow {
+pub struct ElementTypeRow {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
@@ -41,7 +41,7 @@ pub struct ElementRow {
     pub objects_old: Option<u64>,
     /// Other types that the same place holds almost as many of, the most first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<ElementRow>,
+    pub beside: Vec<ElementTypeRow>,
 }
 
 /// The reason to tell of something.
@@ -57,7 +57,7 @@ pub(super) enum CauseReason {
 #[derive(Debug, Clone)]
 pub(super) struct DescribedCause {
     pub(super) sentence: String,
-    pub(super) element: ElementRow,
+    pub(super) element: ElementTypeRow,
     pub(super) holder: HolderRow,
     /// The holder's own holder, in words; empty where the holder says it.
     pub(super) outer_holder: String,
@@ -74,19 +74,20 @@ pub(super) struct DescribedCause {
     /// The type of what is kept.
     pub(super) element_type: TypeId,
     /// The owner of that type.
-    pub(super) owner: CodeOwner,
-    pub(super) grew_by: u64,
+    pub(super) element_owner: CodeOwner,
+    /// Bytes by which it grew; without an older dump all that it has.
+    pub(super) grew_by_bytes: u64,
     /// The rows that grew.
-    pub(super) rows: Vec<u32>,
+    pub(super) grown_rows: Vec<u32>,
 }
 
 /// Puts causes into words: both dumps made ready, and the search that found the causes.
 pub(super) struct CauseNamer<'f, 'd> {
     pub(super) analysed: &'f AnalysedHeap<'d>,
-    pub(super) before: Option<&'f AnalysedHeap<'d>>,
+    pub(super) analysed_older: Option<&'f AnalysedHeap<'d>>,
     pub(super) search: &'f GrowthSearch<'f>,
     /// Sizes are whole numbers of bytes.
-    pub(super) exact_sizes: bool,
+    pub(super) shows_exact_bytes: bool,
 }
 
 impl CauseNamer<'_, '_> {
@@ -95,13 +96,13 @@ impl CauseNamer<'_, '_> {
     }
 
     /// Every cause but loaders, each once.
-    pub(super) fn name_all(&self, found: Vec<GrownPlace>) -> Vec<DescribedCause> {
+    pub(super) fn name_grown_places(&self, found: Vec<GrownPlace>) -> Vec<DescribedCause> {
         let analysed = self.analysed;
         let causes = analysed.cause_analysis();
-        let mut found = causes.measure_causes(found, &analysed.heap.off_heap);
-        found.retain(|cause| !analysed.heap.is_machinery(cause.example) && !self.is_of_left_over_loader(cause));
+        let mut found = causes.measure_causes(found, &analysed.heap.off_heap_bytes);
+        found.retain(|cause| !analysed.heap.is_runtime_machinery(cause.example) && !self.is_of_left_over_loader(cause));
         let (mut found, large): (Vec<LeakCause>, Vec<LeakCause>) =
-            found.into_iter().partition(|cause| cause.grown.grew_in_number && self.is_worth_telling(cause));
+            found.into_iter().partition(|cause| cause.grown_place.grew_in_number && self.is_worth_telling(cause));
         causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
         let before = self.retained_before(&found);
         let mut named: Vec<DescribedCause> = found
@@ -111,31 +112,31 @@ impl CauseNamer<'_, '_> {
             .collect();
         // What the same collection holds besides, of the runtime's types alone, is its keys; what only carries others is told
         // with another of the same object.
-        let of_runtime = |one: &DescribedCause| one.owner == CodeOwner::Runtime;
+        let of_runtime = |one: &DescribedCause| one.element_owner == CodeOwner::Runtime;
         let is_below = |one: &DescribedCause, main: &DescribedCause| {
             let is_carrier = analysed.heap.type_roles[one.element_type.index()].is_carrier;
             let is_beside = one.collection == main.collection || is_carrier && one.holder_node == main.holder_node;
-            is_beside && of_runtime(one) && (!of_runtime(main) || main.grew_by > one.grew_by)
+            is_beside && of_runtime(one) && (!of_runtime(main) || main.grew_by_bytes > one.grew_by_bytes)
         };
         let is_told: Vec<bool> = named.iter().map(|one| !named.iter().any(|main| is_below(one, main))).collect();
         let mut is_told = is_told.into_iter();
         named.retain(|_| is_told.next().unwrap_or(true));
-        if self.before.is_none() {
+        if self.analysed_older.is_none() {
             named.extend(large.into_iter().map(|cause| self.name_cause(cause, None, CauseReason::LargeSize)));
         }
         named
     }
 
     fn retained_before(&self, causes: &[LeakCause]) -> Vec<Option<u64>> {
-        let Some(before) = self.before else { return vec![None; causes.len()] };
-        before.cause_analysis().retained_before(self.search, causes).into_iter().map(Some).collect()
+        let Some(before) = self.analysed_older else { return vec![None; causes.len()] };
+        before.cause_analysis().old_retained_bytes(self.search, causes).into_iter().map(Some).collect()
     }
 
     /// True for what goes with a loader that is left over.
     fn is_of_left_over_loader(&self, cause: &LeakCause) -> bool {
         let heap = &self.analysed.heap;
         let is_left_over = |node: NodeId| {
-            let class = heap.graph.types().of_class_object(node);
+            let class = heap.graph.types().type_of_class_object(node);
             let loader = class.map(|class| heap.graph.types().loader(class));
             heap.left_over_loaders.contains(&node)
                 || matches!(loader, Some(Loader::Object(loader)) if heap.left_over_loaders.contains(&loader))
@@ -164,19 +165,21 @@ impl CauseNamer<'_, '_> {
             return false;
         }
         let element = heap.type_role(cause.example).owner;
-        if element != CodeOwner::Runtime || nodes.iter().any(|&node| heap.owner(node) != CodeOwner::Runtime) {
+        if element != CodeOwner::Runtime || nodes.iter().any(|&node| heap.owner_of_object(node) != CodeOwner::Runtime) {
             return true;
         }
-        let way = LeakPath::to(self.analysed, cause.example, &cause.grown.rows);
+        let way = LeakPath::to(self.analysed, cause.example, &cause.grown_place.rows);
         let key = way.thread_local_entry(self.analysed).and_then(|entry| key_of_thread_local(self.analysed, entry));
-        let is_of_variable =
-            |key| self.analysed.paths.path_to(key).into_iter().any(|node| heap.owner(node) != CodeOwner::Runtime);
+        let is_of_variable = |key| {
+            self.analysed.paths.path_to(key).into_iter().any(|node| heap.owner_of_object(node) != CodeOwner::Runtime)
+        };
         key.is_some_and(is_of_variable)
             || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)
             || most_telling_root(self.analysed, way.start)
                 .is_some_and(|root| root_owner_and_text(self.analysed, root).0 != CodeOwner::Runtime)
-            || (cause.grown.objects_old > 0 || cause.grown.objects >= MAX_RUNTIME_SINGLETONS)
-                && cause.grown.growth as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
+            || (cause.grown_place.element_objects_old > 0
+                || cause.grown_place.element_objects >= MAX_RUNTIME_SINGLETONS)
+                && cause.grown_place.growth_bytes as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
 
     pub(super) fn name_cause(
@@ -187,10 +190,18 @@ impl CauseNamer<'_, '_> {
     ) -> DescribedCause {
         let analysed = self.analysed;
         let heap = &analysed.heap;
-        let GrownPlace { rows, element, objects, objects_old, neighbour_types: beside, growth, .. } = cause.grown;
+        let GrownPlace {
+            rows,
+            element_row: element,
+            element_objects: objects,
+            element_objects_old: objects_old,
+            neighbour_types: beside,
+            growth_bytes: growth,
+            ..
+        } = cause.grown_place;
         let way = LeakPath::to(analysed, cause.example, &rows);
-        let words = match heap.kinds {
-            Some(_) => HolderDescription::of_script(analysed, &way),
+        let words = match heap.reference_kinds {
+            Some(_) => HolderDescription::of_javascript(analysed, &way),
             None => HolderDescription::of(analysed, &way, &rows),
         };
         let (types, references) = way.types_and_references(analysed);
@@ -208,7 +219,7 @@ impl CauseNamer<'_, '_> {
         };
         let growth_row = retained_old.map(|old| {
             // What a row was joined with may have been larger: then it did not grow by more than it retains.
-            let grew = delta(old, cause.retained_bytes).max(0);
+            let grew = saturating_delta(old, cause.retained_bytes).max(0);
             SuspectGrowth {
                 retained_bytes_old: cause.retained_bytes.saturating_sub(grew as u64),
                 retained_bytes_delta: grew,
@@ -216,25 +227,35 @@ impl CauseNamer<'_, '_> {
         });
         let beside = beside.into_iter().map(|(row, objects, objects_old)| {
             let type_name = dotted_type_name(heap.graph.type_name(analysed.rows.row(row).type_id)).into_owned();
-            ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside: Vec::new() }
+            ElementTypeRow {
+                type_name,
+                objects,
+                objects_old: self.analysed_older.map(|_| objects_old),
+                beside: Vec::new(),
+            }
         });
         let beside = beside.collect();
         let mut named = DescribedCause {
             sentence: String::new(),
-            element: ElementRow { type_name, objects, objects_old: self.before.map(|_| objects_old), beside },
+            element: ElementTypeRow {
+                type_name,
+                objects,
+                objects_old: self.analysed_older.map(|_| objects_old),
+                beside,
+            },
             holder: words.holder,
             outer_holder: words.outer_holder,
             shape,
             growth: growth_row,
             retained_bytes: cause.retained_bytes,
-            topmost: cause.topmost,
-            holder_node: words.node,
+            topmost: cause.topmost_objects,
+            holder_node: words.holder_node,
             collection: way.collection(analysed),
             off_heap_bytes: cause.off_heap_bytes,
             element_type: heap.graph.type_of(cause.example),
-            owner: heap.type_role(cause.example).owner,
-            grew_by: growth,
-            rows,
+            element_owner: heap.type_role(cause.example).owner,
+            grew_by_bytes: growth,
+            grown_rows: rows,
         };
         let says = match ended {
             Some(ended) => format!(": {} of them {}", format_count(ended.count), ended.clause),
@@ -248,7 +269,7 @@ impl CauseNamer<'_, '_> {
     }
 
     fn bytes_in_words(&self, bytes: u64) -> String {
-        if self.exact_sizes { count_of(bytes, "bytes") } else { format_bytes(bytes) }
+        if self.shows_exact_bytes { count_with_noun(bytes, "bytes") } else { format_bytes(bytes) }
     }
 
     pub(super) fn size_in_words(&self, bytes: u64, off_heap: u64) -> String {
@@ -269,9 +290,9 @@ impl CauseNamer<'_, '_> {
         example: NodeId,
     ) -> String {
         let heap = &self.analysed.heap;
-        let ElementRow { objects, .. } = &named.element;
+        let ElementTypeRow { objects, .. } = &named.element;
         let size = self.size_in_words(named.retained_bytes, named.off_heap_bytes);
-        match heap.threads.contains_key(&example) {
+        match heap.thread_names.contains_key(&example) {
             true => self.threads_clause(named, element, &size),
             false => {
                 let are = if *objects == 1 { "is" } else { "are" };
@@ -282,7 +303,7 @@ impl CauseNamer<'_, '_> {
                     elements_in_words(&named.element),
                     shorten_between_words(&named.holder.text, MAX_NAME_COLUMNS)
                 );
-                if let Some(carrier) = self.carrier(way, example) {
+                if let Some(carrier) = self.carrier_in_words(way, example) {
                     text += &format!(", each in a {carrier}");
                 }
                 if !named.outer_holder.is_empty() {
@@ -308,7 +329,7 @@ impl CauseNamer<'_, '_> {
     }
 
     /// The object with a name between the collection and what is kept: `Timeout (_onTimeout)`.
-    fn carrier(&self, way: &LeakPath, example: NodeId) -> Option<String> {
+    fn carrier_in_words(&self, way: &LeakPath, example: NodeId) -> Option<String> {
         let heap = &self.analysed.heap;
         let step = way.steps.get(way.steps_above_growth)?;
         let (type_role, name) = (heap.type_role(step.from), heap.type_name(step.from));
@@ -317,17 +338,17 @@ impl CauseNamer<'_, '_> {
         let is_named = !type_role.is_carrier
             && !type_role.is_runtime_metadata
             && !type_role.is_class
-            && !heap.structural_names.is_collection(&name);
-        let field = step.field()?;
+            && !heap.structural_names.is_plain_collection(&name);
+        let field = step.field_or_variable_name()?;
         let text = || format!("{} ({field})", shorten_between_words(simple_name(&name), MAX_NAME_COLUMNS));
         (!is_same && is_named && has_word && way.steps_above_growth > 0).then(text)
     }
 
     fn threads_clause(&self, named: &DescribedCause, element: u32, size: &str) -> String {
         let heap = &self.analysed.heap;
-        let members = self.analysed.cause_analysis().members(element);
+        let members = self.analysed.cause_analysis().row_members(element);
         let mut names: Vec<&str> =
-            members.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
+            members.iter().filter_map(|node| heap.thread_names.get(node)).map(String::as_str).collect();
         names.sort_unstable();
         let what = match &names[..] {
             [] if named.element.objects == 1 => "thread".to_string(),
@@ -346,8 +367,8 @@ pub(super) fn count_with_verb(count: u64) -> String {
 }
 
 /// What is kept, of each type how many: `4,500 Login, 4,500 Click and 4,500 Logout`.
-fn elements_in_words(element: &ElementRow) -> String {
-    let of_row = |row: &ElementRow| {
+fn elements_in_words(element: &ElementTypeRow) -> String {
+    let of_row = |row: &ElementTypeRow| {
         format!(
             "{} {}",
             format_count(row.objects),

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::leak_path::LeakPath;
-use super::program::AnalysedHeap;
+use super::prepared_heap::AnalysedHeap;
 use super::shapes::LeakShape;
 use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted_type_name;
@@ -17,50 +17,50 @@ const MAX_VALUES_READ_SINGLY: usize = 1000;
 /// A state that says that an object is over.
 pub(super) struct EndedState {
     /// The class, or a superclass.
-    pub(super) class: &'static str,
-    field: &'static str,
+    pub(super) class_name: &'static str,
+    field_name: &'static str,
     is_ended: fn(&Value) -> bool,
     /// Behind a number of them.
     clause: &'static str,
-    shape: Option<&'static str>,
+    shape_name: Option<&'static str>,
 }
 
 /// Sources: OpenJDK's FutureTask (4 is CANCELLED, 5 INTERRUPTING, 6 INTERRUPTED); Android's Activity.performDestroy sets
 /// `mDestroyed`, its FragmentManager clears `mFragmentManager`, View.dispatchDetachedFromWindow clears `mAttachInfo`.
 static ENDED_STATES: [EndedState; 6] = [
     EndedState {
-        class: "java.util.concurrent.FutureTask",
-        field: "state",
+        class_name: "java.util.concurrent.FutureTask",
+        field_name: "state",
         is_ended: |value| matches!(value, Value::Integer(4..=6)),
         clause: "are cancelled",
-        shape: Some("cancelled-tasks"),
+        shape_name: Some("cancelled-tasks"),
     },
     EndedState {
-        class: "android.app.Activity",
-        field: "mDestroyed",
+        class_name: "android.app.Activity",
+        field_name: "mDestroyed",
         is_ended: |value| *value == Value::Boolean(true),
         clause: "were destroyed",
-        shape: Some("android-activities"),
+        shape_name: Some("android-activities"),
     },
     ended_fragment_state("android.app.Fragment"),
     ended_fragment_state("androidx.fragment.app.Fragment"),
     ended_fragment_state("android.support.v4.app.Fragment"),
     EndedState {
-        class: "android.view.View",
-        field: "mAttachInfo",
+        class_name: "android.view.View",
+        field_name: "mAttachInfo",
         is_ended: |value| *value == Value::Null,
         clause: "are attached to no window",
-        shape: Some("android-views"),
+        shape_name: Some("android-views"),
     },
 ];
 
 const fn ended_fragment_state(class: &'static str) -> EndedState {
     EndedState {
-        class,
-        field: "mFragmentManager",
+        class_name: class,
+        field_name: "mFragmentManager",
         is_ended: |value| *value == Value::Null,
         clause: "belong to no manager any more",
-        shape: Some("android-fragments"),
+        shape_name: Some("android-fragments"),
     }
 }
 
@@ -69,26 +69,27 @@ impl EndedState {
     fn of(analysed: &AnalysedHeap<'_>, type_id: TypeId) -> Option<&'static EndedState> {
         let types = analysed.heap.graph.types();
         let is_a = |over: &&EndedState| {
-            types.superclass_chain(type_id).any(|above| dotted_type_name(types.name(above)) == over.class)
+            types.superclass_chain(type_id).any(|above| dotted_type_name(types.name(above)) == over.class_name)
         };
         ENDED_STATES.iter().find(is_a)
     }
 
     /// That of activities.
     pub(super) fn of_activities() -> Option<&'static EndedState> {
-        ENDED_STATES.iter().find(|over| over.class == "android.app.Activity")
+        ENDED_STATES.iter().find(|over| over.class_name == "android.app.Activity")
     }
 
     /// Those of some objects that are over. Of more than some all are asked in one pass over the dump.
     pub(super) fn select_ended(&self, analysed: &AnalysedHeap<'_>, members: &[NodeId]) -> Vec<NodeId> {
         let heap = &analysed.heap;
         if members.len() > MAX_VALUES_READ_SINGLY {
-            let columns = heap.details.and_then(|details| details.values_of_fields(heap.graph, &[self.field]).ok());
+            let columns =
+                heap.details.and_then(|details| details.values_of_fields(heap.graph, &[self.field_name]).ok());
             let column = columns.and_then(|columns| columns.into_iter().next()).unwrap_or_default();
             let states: FxHashMap<NodeId, Value> = column.into_iter().collect();
             return members.iter().copied().filter(|node| states.get(node).is_some_and(self.is_ended)).collect();
         }
-        let is_state = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == self.field);
+        let is_state = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == self.field_name);
         let is_ended = |node: &NodeId| {
             let fields = heap.values.map(|values| values.raw_fields(*node)).unwrap_or_default();
             fields.iter().any(|field| is_state(&field.name) && (self.is_ended)(&field.value))
@@ -127,10 +128,10 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
         std::iter::successors(Some(node), |&at| analysed.paths.parent(at)).skip(1).take(MAX_STEPS_TO_MAP)
     };
     let map = entry.and_then(|entry| above(entry).find(|&node| !heap.type_role(node).is_carrier));
-    let mut keys = analysed.cause_analysis().members(row);
+    let mut keys = analysed.cause_analysis().row_members(row);
     keys.retain(|&key| map.is_some_and(|map| above(key).any(|node| node == map)));
     let text = |value: &Value| match value {
-        Value::Object(node) => values.shown_value(*node).map_or_else(|| format!("{value:?}"), |said| said.plain()),
+        Value::Object(node) => values.shown_value(*node).map_or_else(|| format!("{value:?}"), |said| said.plain_text()),
         value => format!("{value:?}"),
     };
     let mut different = FxHashSet::default();
@@ -153,11 +154,11 @@ pub(super) struct EndedObjects {
 /// Those of a row of a type that are over, where these are most.
 pub(super) fn ended_objects(analysed: &AnalysedHeap<'_>, type_id: TypeId, row: u32) -> Option<EndedObjects> {
     let state = EndedState::of(analysed, type_id)?;
-    let members = analysed.cause_analysis().members(row);
+    let members = analysed.cause_analysis().row_members(row);
     let count = state.select_ended(analysed, &members).len();
     (2 * count > members.len()).then(|| EndedObjects {
         count: count as u64,
         clause: state.clause,
-        shape: state.shape.and_then(LeakShape::named),
+        shape: state.shape_name.and_then(LeakShape::named),
     })
 }

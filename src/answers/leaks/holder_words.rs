@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::leak_path::{LeakPath, LeakPathStep, key_of_thread_local, most_telling_root, root_owner_and_text};
-use super::program::{AnalysedHeap, mask_digits, simple_name};
+use super::prepared_heap::{AnalysedHeap, mask_numbers, simple_name};
 use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted_type_name;
 use crate::graph::{NodeId, RootKind};
@@ -55,7 +55,7 @@ pub(super) struct HolderDescription {
     /// In words; empty where the holder says it.
     pub(super) outer_holder: String,
     /// The object with the holder's field.
-    pub(super) node: NodeId,
+    pub(super) holder_node: NodeId,
 }
 
 impl HolderDescription {
@@ -63,21 +63,23 @@ impl HolderDescription {
     pub(super) fn of(analysed: &AnalysedHeap<'_>, way: &LeakPath, rows: &[u32]) -> Self {
         let heap = &analysed.heap;
         let above = &way.steps[..way.steps_above_growth];
-        let is_collection = |node: NodeId| heap.structural_names.is_collection(&heap.type_name(node));
+        let is_collection = |node: NodeId| heap.structural_names.is_plain_collection(&heap.type_name(node));
         let is_carrier = |node: NodeId| heap.type_role(node).is_carrier;
         if let Some(entry) = way.thread_local_entry(analysed)
-            && !above.iter().any(|step| step.is_own() && !heap.threads.contains_key(&step.from))
+            && !above.iter().any(|step| step.is_of_program() && !heap.thread_names.contains_key(&step.from))
         {
             return HolderDescription::of_thread_local(analysed, entry, rows);
         }
         let root = most_telling_root(analysed, way.start);
         let (root_owner, root_words) =
             root.map_or((CodeOwner::Runtime, String::new()), |root| root_owner_and_text(analysed, root));
-        let Some(own) = deepest_step(above, LeakPathStep::is_own)
+        let Some(own) = deepest_step_index(above, LeakPathStep::is_of_program)
             .or_else(|| (root_owner == CodeOwner::Application).then_some(usize::MAX))
             .or_else(|| {
-                deepest_step(above, |step| {
-                    step.owner == CodeOwner::Library && step.field().is_some() && !is_carrier(step.from)
+                deepest_step_index(above, |step| {
+                    step.owner == CodeOwner::Library
+                        && step.field_or_variable_name().is_some()
+                        && !is_carrier(step.from)
                 })
             })
             .or_else(|| root_words.starts_with("static ").then_some(usize::MAX))
@@ -85,7 +87,7 @@ impl HolderDescription {
         else {
             let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
             let holder = HolderRow { text, class: None, fields: Vec::new(), kind: HolderKind::Root };
-            return HolderDescription { holder, outer_holder: String::new(), node: way.start };
+            return HolderDescription { holder, outer_holder: String::new(), holder_node: way.start };
         };
         let (mut holder, rest, mut last) = match above.get(own) {
             Some(step) => (holder_of_step(analysed, step), &above[own + 1..], step.to),
@@ -96,21 +98,22 @@ impl HolderDescription {
             }
         };
         // Fields of libraries on the way from there: one is joined by a dot; of more only the last, nearest to what is kept.
-        let is_named =
-            |step: &&LeakPathStep| step.field().is_some() && !is_carrier(step.from) && !is_collection(step.from);
+        let is_named = |step: &&LeakPathStep| {
+            step.field_or_variable_name().is_some() && !is_carrier(step.from) && !is_collection(step.from)
+        };
         let named: Vec<&LeakPathStep> = rest.iter().filter(is_named).collect();
         if let [.., nearest] = &named[..]
             && named.len() > 1
         {
             holder.text += &format!(" ({}) … {}", simple_name(&heap.type_name(last)), nearest.text(analysed));
-            holder.fields.extend(nearest.field());
+            holder.fields.extend(nearest.field_or_variable_name());
             last = nearest.to;
         } else {
             for step in rest {
                 if !is_named(&step) || is_carrier(step.to) {
                     break;
                 }
-                let field = step.field().unwrap_or_default();
+                let field = step.field_or_variable_name().unwrap_or_default();
                 holder.text += &format!(".{field}");
                 holder.fields.push(field);
                 last = step.to;
@@ -124,19 +127,21 @@ impl HolderDescription {
         let last_type = with_name
             .map_or_else(|| heap.type_name(last), |id| dotted_type_name(heap.graph.type_name(id)).into_owned());
         let is_kept = analysed.rows.row_of(last).is_some_and(|row| rows.binary_search(&row).is_ok());
-        if !is_kept && !last_type.ends_with(']') && heap.graph.types().of_class_object(last).is_none() {
+        if !is_kept && !last_type.ends_with(']') && heap.graph.types().type_of_class_object(last).is_none() {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
         let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
         let variable = way.thread_local_entry(analysed).and_then(|entry| variable_of_thread_local(analysed, entry));
         let origin = match (variable, above.first()) {
-            (Some((class, name)), _) => format!("the ThreadLocal {class}.{name} in {}", threads_of(analysed, rows)),
+            (Some((class, name)), _) => {
+                format!("the ThreadLocal {class}.{name} in {}", threads_of_rows_in_words(analysed, rows))
+            }
             (None, _) if is_static_root => root_words,
             (None, Some(first)) if own != 0 => first.text(analysed),
             _ => String::new(),
         };
         let outer_holder = if holder.text.contains(&origin) { String::new() } else { origin };
-        HolderDescription { holder, outer_holder, node: above.get(own).map_or(way.start, |step| step.from) }
+        HolderDescription { holder, outer_holder, holder_node: above.get(own).map_or(way.start, |step| step.from) }
     }
 
     /// Values of a ThreadLocal: the variable that has it is what a programmer looks for.
@@ -151,37 +156,37 @@ impl HolderDescription {
             fields: variable.into_iter().map(|(_, name)| name).collect(),
             kind: HolderKind::ThreadLocal,
         };
-        HolderDescription { holder, outer_holder: threads_of(analysed, rows), node: entry }
+        HolderDescription { holder, outer_holder: threads_of_rows_in_words(analysed, rows), holder_node: entry }
     }
 }
 
-fn deepest_step(steps: &[LeakPathStep], is_wanted: impl Fn(&LeakPathStep) -> bool) -> Option<usize> {
+fn deepest_step_index(steps: &[LeakPathStep], is_wanted: impl Fn(&LeakPathStep) -> bool) -> Option<usize> {
     steps.iter().rposition(is_wanted)
 }
 
 fn holder_of_step(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> HolderRow {
     let heap = &analysed.heap;
-    let class = heap.graph.types().of_class_object(step.from);
+    let class = heap.graph.types().type_of_class_object(step.from);
     let kind = match &step.name {
         Some(ReferenceName::Local(_)) => HolderKind::Local,
-        Some(ReferenceName::Variable(_)) => HolderKind::Variable,
+        Some(ReferenceName::CapturedVariable(_)) => HolderKind::Variable,
         _ if class.is_some() => HolderKind::Static,
         _ => HolderKind::Field,
     };
     let class = match &step.name {
         Some(ReferenceName::Local(frame)) => {
-            heap.owner_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
+            heap.owner_and_method_of_local(*frame).1.rsplit_once('.').map(|(class, _)| class.to_string())
         }
         _ => Some(class.map_or_else(
             || heap.type_name(step.from),
             |class| dotted_type_name(heap.graph.type_name(class)).into_owned(),
         )),
     };
-    let text = match (heap.threads.get(&step.from), kind) {
+    let text = match (heap.thread_names.get(&step.from), kind) {
         (Some(thread), HolderKind::Field) => format!("{} of thread {thread}", step.text(analysed)),
         _ => step.text(analysed),
     };
-    HolderRow { text, class, fields: step.field().into_iter().collect(), kind }
+    HolderRow { text, class, fields: step.field_or_variable_name().into_iter().collect(), kind }
 }
 
 /// The class and the static variable that have the ThreadLocal of an entry; else the object and the field.
@@ -203,7 +208,7 @@ pub(super) fn variable_of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeI
 }
 
 /// The threads at which the ways to some rows begin: `thread main`, `4 threads pool-1-thread-N`.
-pub(super) fn threads_of(analysed: &AnalysedHeap<'_>, rows: &[u32]) -> String {
+pub(super) fn threads_of_rows_in_words(analysed: &AnalysedHeap<'_>, rows: &[u32]) -> String {
     let (graph, heap) = (analysed.heap.graph, &analysed.heap);
     let is_member = |node: &NodeId| analysed.rows.row_of(*node).is_some_and(|row| rows.binary_search(&row).is_ok());
     let all: usize = rows.iter().map(|&row| analysed.rows.row(row).objects as usize).sum();
@@ -212,7 +217,7 @@ pub(super) fn threads_of(analysed: &AnalysedHeap<'_>, rows: &[u32]) -> String {
     for node in graph.nodes().filter(is_member).step_by((all / MAX_OBJECTS_ASKED_FOR_THREADS).max(1)) {
         let mut at = Some(node);
         while let Some(node) = at.filter(|_| left > 0) {
-            if heap.threads.contains_key(&node) {
+            if heap.thread_names.contains_key(&node) {
                 threads.insert(node);
                 break;
             }
@@ -220,7 +225,8 @@ pub(super) fn threads_of(analysed: &AnalysedHeap<'_>, rows: &[u32]) -> String {
             at = analysed.paths.parent(node);
         }
     }
-    let mut names: Vec<&str> = threads.iter().filter_map(|node| heap.threads.get(node)).map(String::as_str).collect();
+    let mut names: Vec<&str> =
+        threads.iter().filter_map(|node| heap.thread_names.get(node)).map(String::as_str).collect();
     names.sort_unstable();
     threads_in_words(&names)
 }
@@ -232,7 +238,7 @@ pub(super) fn threads_in_words(names: &[&str]) -> String {
     }
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for name in names {
-        let masked = mask_digits(name);
+        let masked = mask_numbers(name);
         match groups.iter_mut().find(|(known, _)| *known == masked) {
             Some((_, names)) => names.push(name),
             None => groups.push((masked, vec![name])),

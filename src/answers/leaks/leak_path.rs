@@ -1,6 +1,6 @@
 //! The best way to an object as it is told: steps with names, lists as one step.
 
-use super::program::{AnalysedHeap, simple_name};
+use super::prepared_heap::{AnalysedHeap, simple_name};
 use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted_type_name;
 use crate::graph::{NodeId, Root, RootKind};
@@ -62,7 +62,10 @@ impl LeakPath {
     /// Appends a step. Python's dict of an object's, a class's or a module's variables is none of its own.
     fn push(&mut self, step: LeakPathStep, is_above: bool) {
         match self.steps.last_mut() {
-            Some(last) if last.field().as_deref() == Some("__dict__") && step.field().is_some() => {
+            Some(last)
+                if last.field_or_variable_name().as_deref() == Some("__dict__")
+                    && step.field_or_variable_name().is_some() =>
+            {
                 (last.to, last.name) = (step.to, step.name);
                 self.steps_above_growth -= usize::from(is_above);
             }
@@ -73,7 +76,7 @@ impl LeakPath {
     /// Types on the way and names of references, for shapes.
     pub(super) fn types_and_references(&self, analysed: &AnalysedHeap<'_>) -> (Vec<String>, Vec<String>) {
         let types = [self.start].into_iter().chain(self.steps.iter().map(|step| step.to));
-        let types = types.map(|node| match analysed.heap.graph.types().of_class_object(node) {
+        let types = types.map(|node| match analysed.heap.graph.types().type_of_class_object(node) {
             Some(class) => dotted_type_name(analysed.heap.graph.type_name(class)).into_owned(),
             None => analysed.heap.type_name(node),
         });
@@ -81,7 +84,7 @@ impl LeakPath {
         let key = self.thread_local_entry(analysed).and_then(|entry| key_of_thread_local(analysed, entry));
         let of_key = key.map(|key| analysed.paths.path_to(key)).unwrap_or_default();
         let of_key = of_key.into_iter().map(|node| analysed.heap.type_name(node));
-        (types.chain(of_key).collect(), self.steps.iter().filter_map(LeakPathStep::field).collect())
+        (types.chain(of_key).collect(), self.steps.iter().filter_map(LeakPathStep::field_or_variable_name).collect())
     }
 
     /// The nearest object above what grew that is no array or link: the collection that has it.
@@ -92,7 +95,7 @@ impl LeakPath {
         };
         match self.steps[..self.steps_above_growth].iter().rev().find(|step| !is_part(step.from)) {
             // A class or a module has it in a variable.
-            Some(step) if analysed.heap.graph.types().of_class_object(step.from).is_some() => step.to,
+            Some(step) if analysed.heap.graph.types().type_of_class_object(step.from).is_some() => step.to,
             Some(step) if analysed.heap.modules.contains_key(&step.from) => step.to,
             Some(step) => step.from,
             None => self.start,
@@ -119,23 +122,23 @@ impl LeakPathStep {
     fn new(analysed: &AnalysedHeap<'_>, from: NodeId, to: NodeId) -> Self {
         let name = analysed.heap.names.and_then(|names| names.find_between(from, to));
         let owner = match &name {
-            Some(ReferenceName::Local(frame)) => analysed.heap.owner_of_local(*frame).0,
+            Some(ReferenceName::Local(frame)) => analysed.heap.owner_and_method_of_local(*frame).0,
             // An element says nothing of where it is.
             None if analysed.heap.type_role(from).is_carrier => CodeOwner::Runtime,
             // A field that is inherited is no word of the program's.
             Some(ReferenceName::Field(class, _)) => analysed.heap.type_roles[class.index()].owner,
-            _ => analysed.heap.owner(from),
+            _ => analysed.heap.owner_of_object(from),
         };
         LeakPathStep { from, to, name, owner }
     }
 
     /// Its name where it has one that a programmer gave: no element, no class.
-    pub(super) fn field(&self) -> Option<String> {
+    pub(super) fn field_or_variable_name(&self) -> Option<String> {
         match self.name.as_ref()? {
             ReferenceName::Field(_, name)
             | ReferenceName::StaticField(name)
             | ReferenceName::Property(name)
-            | ReferenceName::Variable(name) => Some(name.clone()).filter(|name| !name.starts_with('<')),
+            | ReferenceName::CapturedVariable(name) => Some(name.clone()).filter(|name| !name.starts_with('<')),
             _ => None,
         }
     }
@@ -145,17 +148,18 @@ impl LeakPathStep {
     }
 
     /// True for a reference of the program's own: a variable, one with a name of its own, or one that the dump does not name.
-    pub(super) fn is_own(&self) -> bool {
-        self.owner == CodeOwner::Application && (self.is_local() || self.field().is_some() || self.name.is_none())
+    pub(super) fn is_of_program(&self) -> bool {
+        self.owner == CodeOwner::Application
+            && (self.is_local() || self.field_or_variable_name().is_some() || self.name.is_none())
     }
 
     /// `static Shop.CACHE`, `Cart.items`, `a local variable of Shop.serve in thread main`.
     pub(super) fn text(&self, analysed: &AnalysedHeap<'_>) -> String {
         let heap = &analysed.heap;
-        let field = self.field().map_or(String::new(), |field| format!(".{field}"));
+        let field = self.field_or_variable_name().map_or(String::new(), |field| format!(".{field}"));
         if let Some(ReferenceName::Local(frame)) = self.name {
-            let (_, method) = heap.owner_of_local(frame);
-            let thread = heap.threads.get(&self.from).map_or("of the runtime", String::as_str);
+            let (_, method) = heap.owner_and_method_of_local(frame);
+            let thread = heap.thread_names.get(&self.from).map_or("of the runtime", String::as_str);
             return match method.starts_with('<') {
                 true => format!("a local variable in thread {thread}"),
                 false => format!("a local variable of {} in thread {thread}", simple_method(&method)),
@@ -164,7 +168,7 @@ impl LeakPathStep {
         if let Some(module) = heap.modules.get(&self.from) {
             return format!("{module}{field}");
         }
-        match heap.graph.types().of_class_object(self.from) {
+        match heap.graph.types().type_of_class_object(self.from) {
             Some(class) => format!("static {}{field}", simple_name(&dotted_type_name(heap.graph.type_name(class)))),
             None => format!("{}{field}", simple_name(&heap.type_name(self.from))),
         }
@@ -187,7 +191,7 @@ pub(super) fn most_telling_root<'p>(analysed: &'p AnalysedHeap<'_>, node: NodeId
 /// `static Shop.cache`, of roots that are a class's variables; else what kind of root it is.
 pub(super) fn root_owner_and_text(analysed: &AnalysedHeap<'_>, root: &Root) -> (CodeOwner, String) {
     let graph = analysed.heap.graph;
-    let container = root.container.map(|class| dotted_type_name(graph.type_name(class)));
+    let container = root.declaring_class.map(|class| dotted_type_name(graph.type_name(class)));
     let name = graph.root_name(root);
     match (root.kind, container) {
         (RootKind::Static, Some(class)) => {

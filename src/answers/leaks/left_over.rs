@@ -1,13 +1,13 @@
 //! Objects that are left over by their own state, however little they retain: loaders of classes that were stopped or
 //! replaced, and Android's activities that were destroyed.
 
-use super::described_causes::{CauseNamer, DescribedCause, ElementRow, MIN_CAUSE_BYTES, count_with_verb};
+use super::described_causes::{CauseNamer, DescribedCause, ElementTypeRow, MIN_CAUSE_BYTES, count_with_verb};
 use super::ended_states::EndedState;
-use super::growth::SuspectGrowth;
 use super::holder_words::{HolderDescription, HolderKind, HolderRow, threads_in_words, variable_of_thread_local};
 use super::leak_path::LeakPath;
-use super::program::{AnalysedHeap, LeftOverLoaders, simple_name};
+use super::prepared_heap::{AnalysedHeap, LeftOverLoaders, simple_name};
 use super::shapes::LeakShape;
+use super::suspect_growth::SuspectGrowth;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::CodeOwner;
 use crate::analysis::retained_sets::topmost_members;
@@ -23,7 +23,7 @@ const MIN_TWIN_LOADERS_IN_ONE_DUMP: usize = 4;
 
 /// Takes loaders without a state for left over where there are more of one type that define one class. Returns that type and
 /// the class.
-pub(super) fn mark_surplus_twins(
+pub(super) fn mark_surplus_twin_loaders(
     before: Option<&mut LeftOverLoaders>,
     now: &mut LeftOverLoaders,
 ) -> Option<(String, String)> {
@@ -56,6 +56,7 @@ pub(super) fn mark_surplus_twins(
 
 /// Left-over objects of a dump: how many, those that none of the others dominates, and what these retain.
 struct LeftOverObjects {
+    /// Number of them, dominated ones too.
     count: usize,
     topmost: Vec<DominatorNode>,
     retained_bytes: u64,
@@ -77,8 +78,8 @@ impl CauseNamer<'_, '_> {
         let over = EndedState::of_activities()?;
         let destroyed = |analysed: &AnalysedHeap<'_>| -> Vec<NodeId> {
             let types = analysed.heap.graph.types();
-            let is_activity = types.by_superclass(|type_id, above: Option<&bool>| {
-                dotted_type_name(types.name(type_id)) == over.class || above.copied().unwrap_or(false)
+            let is_activity = types.map_by_superclass(|type_id, above: Option<&bool>| {
+                dotted_type_name(types.name(type_id)) == over.class_name || above.copied().unwrap_or(false)
             });
             if !is_activity.contains(&true) {
                 return Vec::new();
@@ -97,7 +98,7 @@ impl CauseNamer<'_, '_> {
             )
         };
         let activities = destroyed(analysed);
-        let before = self.before.map(|before| left_over(before, &destroyed(before)));
+        let before = self.analysed_older.map(|before| left_over(before, &destroyed(before)));
         let first = *activities.get(before.as_ref().map_or(0, |before| before.count))?;
         let now = left_over(analysed, &activities);
         let mut rows: Vec<u32> = activities.iter().filter_map(|&node| analysed.rows.row_of(node)).collect();
@@ -114,7 +115,7 @@ impl CauseNamer<'_, '_> {
             sentence += &format!(", kept by {outer_holder}");
         }
         Some(DescribedCause {
-            rows,
+            grown_rows: rows,
             ..self.name_left_over(now, before, first, shape, (holder, outer_holder), sentence)
         })
     }
@@ -136,7 +137,7 @@ impl CauseNamer<'_, '_> {
         }
         DescribedCause {
             sentence: sentence + ".",
-            element: ElementRow {
+            element: ElementTypeRow {
                 type_name: heap.type_name(first),
                 objects: now.count as u64,
                 objects_old: before.as_ref().map(|before| before.count as u64),
@@ -155,9 +156,9 @@ impl CauseNamer<'_, '_> {
             collection: first,
             off_heap_bytes: 0,
             element_type: heap.graph.type_of(first),
-            owner: CodeOwner::Application,
-            grew_by,
-            rows: Vec::new(),
+            element_owner: CodeOwner::Application,
+            grew_by_bytes: grew_by,
+            grown_rows: Vec::new(),
         }
     }
 
@@ -170,10 +171,11 @@ impl CauseNamer<'_, '_> {
         let loaders = |analysed: &AnalysedHeap<'_>| {
             LeftOverObjects::new(analysed, analysed.heap.left_over_loaders.len(), topmost_left_over_loaders(analysed))
         };
-        let (now, before) = (loaders(analysed), self.before.map(loaders));
+        let (now, before) = (loaders(analysed), self.analysed_older.map(loaders));
         let (count_old, bytes_old) = before.as_ref().map_or((0, 0), |before| (before.count, before.retained_bytes));
         let grew_by = now.retained_bytes.saturating_sub(bytes_old);
-        if now.count <= count_old || now.retained_bytes < MIN_CAUSE_BYTES || grew_by < self.search.threshold() / 2 {
+        if now.count <= count_old || now.retained_bytes < MIN_CAUSE_BYTES || grew_by < self.search.threshold_bytes() / 2
+        {
             return None;
         }
         let mut loaders: Vec<NodeId> = heap.left_over_loaders.iter().copied().collect();
@@ -235,7 +237,7 @@ impl CauseNamer<'_, '_> {
             .heap
             .left_over_loaders
             .iter()
-            .filter_map(|&loader| analysed.heap.threads.get(analysed.paths.path_to(loader).first()?))
+            .filter_map(|&loader| analysed.heap.thread_names.get(analysed.paths.path_to(loader).first()?))
             .map(String::as_str)
             .collect();
         threads.sort_unstable();
@@ -249,7 +251,7 @@ fn topmost_left_over_loaders(analysed: &AnalysedHeap<'_>) -> Vec<DominatorNode> 
     let (heap, types) = (&analysed.heap, analysed.heap.graph.types());
     let is_member = |node: NodeId| {
         heap.left_over_loaders.contains(&node)
-            || types.of_class_object(node).is_some_and(
+            || types.type_of_class_object(node).is_some_and(
                 |class| matches!(types.loader(class), Loader::Object(loader) if heap.left_over_loaders.contains(&loader)),
             )
     };

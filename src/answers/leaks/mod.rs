@@ -3,36 +3,36 @@
 mod causes;
 mod described_causes;
 mod ended_states;
-mod growth;
 mod holder_words;
 mod leak_path;
 mod left_over;
 mod options;
 mod paragraph;
-mod program;
+mod prepared_heap;
 mod script_holder_words;
 mod shapes;
 mod special_cases;
 mod survivors;
+mod suspect_growth;
+mod suspect_view;
 mod suspects;
-mod view;
 
 use std::cell::RefCell;
 
 use serde::{Serialize, Serializer};
 
-pub use described_causes::ElementRow;
-pub use growth::SuspectGrowth;
+pub use described_causes::ElementTypeRow;
 pub use holder_words::{HolderKind, HolderRow};
 pub use options::LeaksOptions;
 pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
+pub use suspect_growth::SuspectGrowth;
+pub use suspect_view::{AccumulationRow, HeldTypeRow, KeptTypeRow, SuspectKind, SuspectPath, SuspectRow, SuspectView};
 pub use suspects::Suspects;
-pub use view::{AccumulationRow, HeldTypeRow, KeptTypeRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
 
 use causes::{DescribedSuspect, find_causes};
-use view::held_types;
+use suspect_view::held_types;
 
-use super::detached::{DetachedRow, detached_trees};
+use super::detached_nodes::{DetachedRow, detached_trees};
 use super::dump_comparison::check_runtimes;
 use super::libraries::library_types;
 use super::problems::{ProblemRow, problems_of};
@@ -116,10 +116,10 @@ fn find_suspects<'d>(
     let (dominators, retained) = dump.dominators()?;
     let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
-    let least_bytes = options.threshold.at_least(reachable_bytes).max(1);
+    let least_bytes = options.threshold.min_bytes_of(reachable_bytes).max(1);
     let libraries = library_types(graph, dump.info().runtime(), &options.libraries, &options.mine);
     let mut found = find_causes(old, dump, options, least_bytes)?;
-    let threshold_bytes = found.threshold;
+    let threshold_bytes = found.threshold_bytes;
     let (mut rows, unchanged) = found.take_suspects(&libraries, options.with_unchanged);
     if old.is_none() {
         let bytes = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
@@ -128,9 +128,9 @@ fn find_suspects<'d>(
         sort::rows_by_key(&mut rows, |row| (std::cmp::Reverse(bytes(row)), row.0.accumulation.node));
     }
     let is_wanted = |(suspect, told): &(LeakSuspect, DescribedSuspect)| {
-        let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest()) == section);
+        let is_here = scope.section().is_none_or(|section| graph.section_of(suspect.largest_object()) == section);
         let is_of_type = scope.types().is_none_or(|wanted| {
-            wanted.contains(graph.type_of(suspect.largest())) || wanted.contains(told.element_type)
+            wanted.contains(graph.type_of(suspect.largest_object())) || wanted.contains(told.element_type)
         });
         is_here && is_of_type
     };
@@ -160,10 +160,10 @@ fn find_suspects<'d>(
             modules,
             suspects,
             descriptions: told,
-            libraries,
+            library_types: libraries,
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
-            exact_sizes: options.exact_sizes,
+            shows_exact_bytes: options.shows_exact_bytes,
             read_words: options.read_words.clone(),
             roots: RootsByNode::new(graph),
             dominators,
@@ -187,8 +187,8 @@ impl Suspects<'_> {
     }
 
     /// The sentences of those that have one.
-    pub fn sentences(&self) -> Vec<String> {
-        (0..self.len()).filter_map(|at| self.sentence(at)).map(str::to_string).collect()
+    pub fn cause_sentences(&self) -> Vec<String> {
+        (0..self.len()).filter_map(|at| self.cause_sentence(at)).map(str::to_string).collect()
     }
 
     /// The lines of each, one by one; with what objects say of themselves where that is asked for and the dump has it.
@@ -205,18 +205,18 @@ impl<'s> SuspectView<'s> {
         let point = &suspect.accumulation;
         let DescribedSuspect { growth, named_cause: named, .. } = &suspects.descriptions[at];
         let mut look_further = CommandLine::new("dominators");
-        look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
-        suspects.read_words.iter().for_each(|word| _ = look_further.word(word));
+        look_further.add_word(graph.display_id(point.node)).add_option("--depth", Some("3"));
+        suspects.read_words.iter().for_each(|word| _ = look_further.add_word(word));
         let mut view = SuspectView {
             row: suspects.row(at),
-            owner: suspect.owner.map(|owner| suspects.object(owner, values)),
-            accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
+            owner: suspect.application_owner.map(|owner| suspects.object_row(owner, values)),
+            accumulation_point: AccumulationRow::new(graph, point, suspects.object_row(point.node, values)),
             keeping: point
                 .kept_type
                 .map(|(type_id, objects)| KeptTypeRow { type_name: graph.type_name(type_id), objects }),
             path: suspects.path(at),
             holds: held_types(graph, suspect),
-            inside: paragraph::contents_sentence(suspects, suspect, suspects.descriptions[at].element_type),
+            contents_in_words: paragraph::contents_in_words(suspects, suspect, suspects.descriptions[at].element_type),
             off_heap_bytes: suspects.descriptions[at].off_heap_bytes(),
             growth: *growth,
             sentence: named.as_ref().map(|named| named.sentence.clone()),
@@ -228,7 +228,7 @@ impl<'s> SuspectView<'s> {
             text: String::new(),
             look_further,
         };
-        let largest = suspects.object(suspect.largest(), values);
+        let largest = suspects.object_row(suspect.largest_object(), values);
         view.evidence = paragraph::evidence_lines(suspects, at, &view, &largest);
         view.text = paragraph::suspect_lines(suspects, &view).join(" ");
         view

@@ -22,7 +22,7 @@ pub struct LeaksOptions {
     /// Words of a command line that say how the dump is read: those that look further need them.
     pub read_words: Vec<String>,
     /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
-    pub exact_sizes: bool,
+    pub shows_exact_bytes: bool,
 }
 
 impl Default for LeaksOptions {
@@ -35,7 +35,7 @@ impl Default for LeaksOptions {
             scope: ScopeOptions::default(),
             rows: None,
             read_words: Vec::new(),
-            exact_sizes: false,
+            shows_exact_bytes: false,
         }
     }
 }
@@ -45,11 +45,12 @@ impl LeaksOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("leaks");
         if self.threshold != LeaksOptions::default().threshold {
-            line.option("--threshold", Some(&self.threshold.to_string()));
+            line.add_option("--threshold", Some(&self.threshold.to_string()));
         }
-        line.repeated_option("--library", self.libraries.iter().map(TypePattern::text));
-        line.repeated_option("--mine", self.mine.iter().map(TypePattern::text)).switch("--all", self.with_unchanged);
-        line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
+        line.add_repeated_option("--library", self.libraries.iter().map(TypePattern::text));
+        line.add_repeated_option("--mine", self.mine.iter().map(TypePattern::text))
+            .add_switch("--all", self.with_unchanged);
+        line.add_option("-n", Some(&self.rows.unwrap_or(0).to_string())).add_switch("--bytes", self.shows_exact_bytes);
         self.scope.add_to(&mut line);
         line
     }

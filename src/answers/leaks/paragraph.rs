@@ -2,12 +2,12 @@
 
 use super::causes::MAX_DESCRIBED_SUSPECTS;
 use super::special_cases;
+use super::suspect_view::{SuspectKind, SuspectPath, SuspectView};
 use super::suspects::Suspects;
-use super::view::{SubjectKind, SuspectPath, SuspectView};
 use crate::analysis::leaks::LeakSuspect;
 use crate::answers::ObjectRow;
 use crate::graph::RootKind;
-use crate::units::{count_of, format_count};
+use crate::units::{count_with_noun, format_count};
 
 /// Types inside a suspect that the paragraph names.
 const MAX_TYPES_NAMED: usize = 3;
@@ -36,9 +36,9 @@ pub(super) fn evidence_lines(
 /// All of a suspect: the cause, the evidence, contents, what to do.
 pub(super) fn suspect_lines(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> Vec<String> {
     let mut lines: Vec<String> = view.sentence.iter().chain(&view.evidence).cloned().collect();
-    lines.push(format!("Inside: {}.", view.inside));
+    lines.push(format!("Inside: {}.", view.contents_in_words));
     lines.extend(view.advice.map(|advice| format!("What to do: {advice}.")));
-    lines.push(format!("Look further with: {}", suspects.command(view)));
+    lines.push(format!("Look further with: {}", suspects.look_further_command(view)));
     lines
 }
 
@@ -49,9 +49,9 @@ fn object_name(object: &ObjectRow) -> String {
 fn subject_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &ObjectRow) -> String {
     let row = &view.row;
     let mut text = match row.kind {
-        SubjectKind::Object => format!("One {} retains", object_name(largest)),
-        SubjectKind::Group if view.element.is_some() => "No single object holds them; together they retain".into(),
-        SubjectKind::Group => {
+        SuspectKind::Object => format!("One {} retains", object_name(largest)),
+        SuspectKind::Group if view.element.is_some() => "No single object holds them; together they retain".into(),
+        SuspectKind::Group => {
             format!(
                 "{} of {} that no single object holds together retain",
                 format_count(row.objects as u64),
@@ -61,10 +61,10 @@ fn subject_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &O
     };
     text += &format!(
         " {}, {:.1} % of {}, in {}.",
-        suspects.size(row.retained_bytes),
+        suspects.size_in_words(row.retained_bytes),
         row.share * 100.0,
         suspects.reached_words,
-        count_of(row.retained_objects, "objects")
+        count_with_noun(row.retained_objects, "objects")
     );
     if let Some(owner) = &view.owner {
         text += &format!(" It belongs to {}.", object_name(owner));
@@ -74,8 +74,8 @@ fn subject_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &O
 
 fn growth_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     let Some(growth) = &view.growth else { return String::new() };
-    let then = suspects.size(growth.retained_bytes_old);
-    let change = suspects.size(growth.retained_bytes_delta.unsigned_abs());
+    let then = suspects.size_in_words(growth.retained_bytes_old);
+    let change = suspects.size_in_words(growth.retained_bytes_delta.unsigned_abs());
     // Of all that the cause keeps: the object may hold more.
     match growth.retained_bytes_delta {
         1.. => format!(" What is kept grew by {change}, from {then}."),
@@ -93,7 +93,7 @@ fn holders_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &Suspe
     };
     let (length, from) = (path.length(), way.explained_from());
     let steps_from =
-        |from: usize| steps_in_words(length - from, |places| path.steps(places.start + from..places.end + from));
+        |from: usize| steps_in_words(length - from, |places| path.step_texts(places.start + from..places.end + from));
     let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
     if (1..length).contains(&from) || length > 0 && module.is_some() {
         let module = module.map_or(String::new(), |module| format!("module {module}, through "));
@@ -107,12 +107,12 @@ fn holders_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &Suspe
     match length {
         0 if is_unreferenced => return "Nothing in the dump refers to it (root inferred).".into(),
         _ if is_unreferenced => {
-            let (all, first) = (steps_from(0), path.steps(0..1).concat());
+            let (all, first) = (steps_from(0), path.step_texts(0..1).concat());
             return format!("{whose} {all}, and nothing in the dump refers to {first} (root inferred).");
         }
         _ => {}
     }
-    format!("{whose} {}{through}", suspects.holders(&path))
+    format!("{whose} {}{through}", suspects.holders_in_words(&path))
 }
 
 /// Text of the steps, shortened in the middle.
@@ -132,7 +132,7 @@ fn accumulation_sentence(
     is_explained: bool,
 ) -> String {
     let point = &view.accumulation_point;
-    let is_largest = suspect.accumulation.node == suspect.largest();
+    let is_largest = suspect.accumulation.node == suspect.largest_object();
     let is_group = view.row.objects > 1;
     let what = match (point.members, point.member_type) {
         (Some(count), Some(member_type)) => {
@@ -162,7 +162,8 @@ fn accumulation_sentence(
     let count = count.map_or(String::new(), |count| format!(" ({count})"));
     let what = what.map_or(String::new(), |what| format!(", {what}{count}"));
     let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;
-    let size = if share < 0.995 { format!(", {}", suspects.size(point.retained_bytes)) } else { String::new() };
+    let size =
+        if share < 0.995 { format!(", {}", suspects.size_in_words(point.retained_bytes)) } else { String::new() };
     match is_itself {
         true if is_largest => "The bytes are in the object itself.".to_string(),
         true => format!("The bytes are in {} itself{size}.", &place["in ".len()..]),
@@ -171,13 +172,13 @@ fn accumulation_sentence(
 }
 
 /// The largest types and what is kept, else the application's own largest if they are all a library's.
-pub(super) fn contents_sentence(
+pub(super) fn contents_in_words(
     suspects: &Suspects<'_>,
     suspect: &LeakSuspect,
     element: crate::graph::TypeId,
 ) -> String {
     let held = &suspect.held_types;
-    let is_own = |type_id: crate::graph::TypeId| !suspects.libraries.contains(type_id);
+    let is_own = |type_id: crate::graph::TypeId| !suspects.library_types.contains(type_id);
     let (mut named, others) = held.split_at(held.len().min(MAX_TYPES_NAMED));
     let own = others.iter().find(|held| is_own(held.type_id));
     let own = own.filter(|_| !named.iter().any(|held| is_own(held.type_id)));
@@ -190,7 +191,7 @@ pub(super) fn contents_sentence(
         .chain(extra)
         .map(|held| {
             let name = suspects.graph.type_name(held.type_id);
-            format!("{} {name} ({})", format_count(held.objects), suspects.size(held.shallow_bytes))
+            format!("{} {name} ({})", format_count(held.objects), suspects.size_in_words(held.shallow_bytes))
         })
         .collect();
     types.join(", ")

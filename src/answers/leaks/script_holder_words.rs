@@ -3,7 +3,7 @@
 
 use super::holder_words::{HolderDescription, HolderKind, HolderRow};
 use super::leak_path::{LeakPath, LeakPathStep};
-use super::program::{AnalysedHeap, owner_of_script};
+use super::prepared_heap::{AnalysedHeap, owner_of_script};
 use crate::analysis::leaks::CodeOwner;
 use crate::graph::NodeId;
 use crate::input::{ReferenceKind, ReferenceName};
@@ -11,12 +11,12 @@ use crate::input::{ReferenceKind, ReferenceName};
 /// Properties of a plain object with more than this are keys.
 const MAX_FIELD_PROPERTIES: usize = 50;
 /// Names on the way that only link.
-const LINK_FIELDS: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
+const LINK_FIELD_NAMES: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
 
 /// An object on the way with the name of what it refers to.
 struct ScriptStep {
-    class: String,
-    field: String,
+    class_name: String,
+    field_name: String,
     node: NodeId,
     is_variable: bool,
     /// The object is a class, and the field a static one.
@@ -25,25 +25,31 @@ struct ScriptStep {
 
 impl HolderDescription {
     /// The words for a way in a heap of V8.
-    pub(super) fn of_script(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> Self {
+    pub(super) fn of_javascript(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> Self {
         let above = &way.steps[..way.steps_above_growth];
         let mut parts: Vec<ScriptStep> = above
             .iter()
             .filter_map(|step| {
-                let field = programmer_field_of(analysed, step)?;
-                let is_variable = matches!(step.name, Some(ReferenceName::Variable(_)));
-                let own_class = own_class_of(analysed, step);
+                let field = programmer_name_of_reference(analysed, step)?;
+                let is_variable = matches!(step.name, Some(ReferenceName::CapturedVariable(_)));
+                let own_class = class_name_of_static(analysed, step);
                 let is_static = own_class.is_some();
-                let class = own_class.unwrap_or_else(|| class_of(analysed, step.from));
-                Some(ScriptStep { class, field, node: step.from, is_variable, is_static })
+                let class = own_class.unwrap_or_else(|| class_name_of(analysed, step.from));
+                Some(ScriptStep { class_name: class, field_name: field, node: step.from, is_variable, is_static })
             })
             .collect();
-        let is_named = |part: &ScriptStep| has_telling_class_name(analysed, part.node, &part.class);
+        let is_named = |part: &ScriptStep| has_telling_class_name(analysed, part.node, &part.class_name);
         let last = above.last().map_or(way.start, |step| step.from);
-        let last_class = class_of(analysed, last);
+        let last_class = class_name_of(analysed, last);
         if has_telling_class_name(analysed, last, &last_class) && parts.last().is_none_or(|part| part.node != last) {
             let (class, field) = (last_class.clone(), String::new());
-            parts.push(ScriptStep { class, field, node: last, is_variable: false, is_static: false });
+            parts.push(ScriptStep {
+                class_name: class,
+                field_name: field,
+                node: last,
+                is_variable: false,
+                is_static: false,
+            });
         }
         let named = parts.iter().rposition(is_named);
         let (text, via, class) = match named {
@@ -52,15 +58,15 @@ impl HolderDescription {
                 let dot = if fields.is_empty() || fields.starts_with('[') { "" } else { "." };
                 let static_ = if parts[at].is_static { "static " } else { "" };
                 (
-                    format!("{static_}{}{dot}{fields}", parts[at].class),
+                    format!("{static_}{}{dot}{fields}", parts[at].class_name),
                     shorten_names(&parts[..at]),
-                    Some(parts[at].class.clone()),
+                    Some(parts[at].class_name.clone()),
                 )
             }
             None => (join_names(&parts[parts.len().saturating_sub(3)..]), String::new(), None),
         };
         let fields =
-            parts[named.unwrap_or(0)..].iter().map(|part| part.field.clone()).filter(|field| !field.is_empty());
+            parts[named.unwrap_or(0)..].iter().map(|part| part.field_name.clone()).filter(|field| !field.is_empty());
         let is_variable = named.is_none() && parts.last().is_some_and(|part| part.is_variable);
         let holder = HolderRow {
             text: if text.is_empty() { last_class } else { text },
@@ -72,18 +78,18 @@ impl HolderDescription {
                 _ => HolderKind::Field,
             },
         };
-        let outer_holder = match (via.is_empty(), module_of_path(analysed, way)) {
+        let outer_holder = match (via.is_empty(), module_in_words(analysed, way)) {
             (true, place) => place,
             (false, place) if place.is_empty() => via,
             (false, place) => format!("{via} of {place}"),
         };
         let outer_holder = if outer_holder == holder.text { String::new() } else { outer_holder };
-        HolderDescription { holder, outer_holder, node: named.map_or(way.start, |at| parts[at].node) }
+        HolderDescription { holder, outer_holder, holder_node: named.map_or(way.start, |at| parts[at].node) }
     }
 }
 
 /// The module that the way begins in; of the runtime's own the file of the program that made what is kept.
-fn module_of_path(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
+fn module_in_words(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
     let heap = &analysed.heap;
     let Some(file) = heap.modules.get(&way.start) else {
         let name = heap.type_name(way.start);
@@ -95,7 +101,7 @@ fn module_of_path(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
     }
     let below = way.steps[way.steps_above_growth.saturating_sub(1)..].iter().map(|step| step.to);
     let made = below.into_iter().find_map(|node| {
-        let script = heap.kinds.as_ref()?.script(node)?;
+        let script = heap.reference_kinds.as_ref()?.script_file(node)?;
         if owner_of_script(&script) != CodeOwner::Application {
             return None;
         }
@@ -117,11 +123,11 @@ fn file_name(path: &str) -> &str {
 
 fn join_names(parts: &[ScriptStep]) -> String {
     let mut text = String::new();
-    for part in parts.iter().filter(|part| !part.field.is_empty()) {
-        if !text.is_empty() && !part.field.starts_with('[') {
+    for part in parts.iter().filter(|part| !part.field_name.is_empty()) {
+        if !text.is_empty() && !part.field_name.starts_with('[') {
             text.push('.');
         }
-        text += &part.field;
+        text += &part.field_name;
     }
     text
 }
@@ -130,14 +136,14 @@ fn join_names(parts: &[ScriptStep]) -> String {
 fn shorten_names(parts: &[ScriptStep]) -> String {
     match parts {
         [first, ..] if parts.len() > 4 => {
-            format!("{} … {}", first.field, join_names(&parts[parts.len() - 2..]))
+            format!("{} … {}", first.field_name, join_names(&parts[parts.len() - 2..]))
         }
         _ => join_names(parts),
     }
 }
 
 /// The name of a reference as a programmer knows it; `None` for the engine's own, elements and links.
-fn programmer_field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
+fn programmer_name_of_reference(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
     let is_one = || analysed.rows.row_of(step.to).is_some_and(|row| analysed.rows.row(row).objects == 1);
     match step.name.as_ref()? {
         ReferenceName::Element(index) if analysed.heap.type_name(step.to) == "TimersList" => {
@@ -146,9 +152,9 @@ fn programmer_field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Opti
         ReferenceName::Property(name) if is_dictionary(analysed, step.from) => {
             (analysed.heap.type_name(step.to) == "TimersList").then(|| format!("[{name} ms]"))
         }
-        ReferenceName::Property(name) | ReferenceName::Variable(name) => {
+        ReferenceName::Property(name) | ReferenceName::CapturedVariable(name) => {
             let name = name.strip_prefix("<symbol ").and_then(|name| name.strip_suffix('>')).unwrap_or(name);
-            (!LINK_FIELDS.contains(&name)).then(|| name.to_string())
+            (!LINK_FIELD_NAMES.contains(&name)).then(|| name.to_string())
         }
         ReferenceName::MapEntry(name) if is_one() => {
             name.strip_prefix("Map").filter(|key| key.starts_with('[')).map(String::from)
@@ -160,7 +166,9 @@ fn programmer_field_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Opti
 /// A plain object with so many properties that they are keys.
 fn is_dictionary(analysed: &AnalysedHeap<'_>, node: NodeId) -> bool {
     let heap = &analysed.heap;
-    let Some(kinds) = heap.kinds.as_ref().filter(|_| heap.type_role(node).has_no_own_class) else { return false };
+    let Some(kinds) = heap.reference_kinds.as_ref().filter(|_| heap.type_role(node).has_no_own_class) else {
+        return false;
+    };
     let mut references = Vec::new();
     kinds.append_kinds(heap.graph, node, &mut references);
     references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > MAX_FIELD_PROPERTIES
@@ -176,7 +184,7 @@ fn has_telling_class_name(analysed: &AnalysedHeap<'_>, node: NodeId, class: &str
 }
 
 /// The name of the class or function whose own property this is.
-fn own_class_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
+fn class_name_of_static(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<String> {
     let heap = &analysed.heap;
     let is_static = matches!(step.name, Some(ReferenceName::Property(_))) && heap.type_name(step.from) == "Function";
     let function = is_static.then(|| heap.details?.function_name(heap.graph, step.from).ok().flatten()).flatten()?;
@@ -184,14 +192,14 @@ fn own_class_of(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> Option<Stri
 }
 
 /// The name of the constructor of the prototype, where it says more than V8's own name of the object.
-fn class_of(analysed: &AnalysedHeap<'_>, node: NodeId) -> String {
+fn class_name_of(analysed: &AnalysedHeap<'_>, node: NodeId) -> String {
     let heap = &analysed.heap;
     let name = heap.type_name(node);
     if heap.type_role(node).is_carrier {
         return name;
     }
     let find = |from: NodeId, wanted: &str| {
-        let kinds = heap.kinds.as_ref()?;
+        let kinds = heap.reference_kinds.as_ref()?;
         let mut references = Vec::new();
         kinds.append_kinds(heap.graph, from, &mut references);
         let is_wanted =

@@ -11,11 +11,12 @@ pub(super) struct LeakShape {
     pub(super) name: &'static str,
     element_types: Vec<TypePattern>,
     path_types: Vec<TypePattern>,
-    path_references: Vec<&'static str>,
+    path_reference_names: Vec<&'static str>,
     /// Behind the sentence.
     pub(super) clause: &'static str,
     /// The advice.
     pub(super) advice: &'static str,
+    /// Address of a page that has the fact: tests want one of each shape.
     source: &'static str,
 }
 
@@ -40,7 +41,7 @@ fn known_shapes() -> &'static [LeakShape] {
             match key {
                 "element" => shape.element_types = patterns(),
                 "type" => shape.path_types = patterns(),
-                "reference" => shape.path_references = rest.split_whitespace().collect(),
+                "reference" => shape.path_reference_names = rest.split_whitespace().collect(),
                 "says" => shape.clause = rest,
                 "do" => shape.advice = rest,
                 "source" => shape.source = rest,
@@ -64,8 +65,8 @@ pub(super) fn shape_of(element: &str, path_types: &[String], path_references: &[
         let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         (shape.element_types.is_empty() || is_one(&shape.element_types, element))
             && (shape.path_types.is_empty() || path_types.iter().any(|name| is_one(&shape.path_types, name)))
-            && (shape.path_references.is_empty()
-                || path_references.iter().any(|name| shape.path_references.contains(&name.as_str())))
+            && (shape.path_reference_names.is_empty()
+                || path_references.iter().any(|name| shape.path_reference_names.contains(&name.as_str())))
     })
 }
 
@@ -83,7 +84,7 @@ mod tests {
             assert!(names.insert(shape.name), "{} twice", shape.name);
             assert!(!shape.clause.is_empty() && !shape.advice.is_empty(), "{}", shape.name);
             assert!(shape.source.starts_with("https://"), "{}", shape.name);
-            let asks = shape.element_types.len() + shape.path_types.len() + shape.path_references.len();
+            let asks = shape.element_types.len() + shape.path_types.len() + shape.path_reference_names.len();
             assert!(asks > 0, "{} fits everything", shape.name);
             assert!(
                 DOCUMENT.contains(&format!("\n| `{}` | ", shape.name)),

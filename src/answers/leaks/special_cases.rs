@@ -1,8 +1,8 @@
 //! Evidence from the values of a dump: the field where memory piles up, how many elements a collection says it
 //! has, weak maps that hold themselves, thread-local values, what a thread was doing, loaders that should be gone.
 
+use super::suspect_view::SuspectView;
 use super::suspects::Suspects;
-use super::view::SuspectView;
 use crate::analysis::leaks::LeakSuspect;
 use crate::answers::frames::FrameRow;
 use crate::answers::libraries::dotted_type_name;
@@ -10,29 +10,30 @@ use crate::answers::paths::reference_suffix;
 use crate::answers::values::ValueReader;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
 use crate::input::Value;
-use crate::units::count_of;
+use crate::units::count_with_noun;
 
 /// Objects between a suspect and the place where memory piles up.
-const MAX_STEPS: usize = 8;
+const MAX_STEPS_TO_ACCUMULATION: usize = 8;
 /// Entries of a weak map that are looked at.
-const MAX_ENTRIES: usize = 64;
+const MAX_WEAK_MAP_ENTRIES: usize = 64;
 /// Types of a loader that are named.
 const MAX_TYPES_NAMED: usize = 3;
 /// Fields in which collections of Java and Android have their number of elements.
-const SIZE_FIELDS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
+const SIZE_FIELD_NAMES: [&str; 4] = ["size", "elementCount", "count", "mSize"];
 
 /// The fields on the way from the suspect to the place where memory piles up: `.listeners.elementData`.
 pub(super) fn fields_to_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let names = suspects.names?;
     let (mut fields, mut node) = (Vec::new(), suspect.accumulation.node);
-    while node != suspect.largest() && fields.len() < MAX_STEPS {
+    while node != suspect.largest_object() && fields.len() < MAX_STEPS_TO_ACCUMULATION {
         let above = suspects.dominator_of(node)?;
         let name = names.between(above, node)?;
         fields.push(reference_suffix(&name));
         node = above;
     }
     fields.reverse();
-    Some(fields.concat().trim_start().to_string()).filter(|fields| !fields.is_empty() && node == suspect.largest())
+    Some(fields.concat().trim_start().to_string())
+        .filter(|fields| !fields.is_empty() && node == suspect.largest_object())
 }
 
 /// Number of elements that the collection around an array says it has: `java.util.ArrayList.size is 300`.
@@ -40,7 +41,7 @@ pub(super) fn collection_size_clause(suspects: &Suspects<'_>, suspect: &LeakSusp
     let values = suspects.values?;
     let collection = suspects.dominator_of(suspect.accumulation.node)?;
     let fields = values.raw_fields(collection);
-    let count = SIZE_FIELDS.iter().find_map(|wanted| {
+    let count = SIZE_FIELD_NAMES.iter().find_map(|wanted| {
         fields.iter().find_map(|field| match (&field.name, &field.value) {
             (crate::input::ReferenceName::Field(_, name), Value::Integer(count)) if name == wanted => {
                 Some((*wanted, *count))
@@ -57,7 +58,7 @@ pub(super) fn collection_size_clause(suspects: &Suspects<'_>, suspect: &LeakSusp
 pub(super) fn special_case_sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
     let Some(values) = suspects.values else { return String::new() };
     let graph = suspects.graph;
-    let largest = suspect.largest();
+    let largest = suspect.largest_object();
     let all = [
         weak_map_key_sentence(suspects, suspect),
         thread_sentence(graph, values, largest),
@@ -81,7 +82,7 @@ fn weak_map_key_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Opti
     let table = suspect.accumulation.node;
     let map = suspects.dominator_of(table).filter(|&map| is_instance_of(graph, map, "java.util.WeakHashMap"))?;
     let is_entry = |node: &NodeId| is_instance_of(graph, *node, "java.util.WeakHashMap$Entry");
-    let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MAX_ENTRIES);
+    let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MAX_WEAK_MAP_ENTRIES);
     let (mut looked_at, mut holding) = (0u64, 0u64);
     for entry in entries {
         let Some(key) = graph.references(entry).find(|to| to.is_weak).map(|to| to.node) else { continue };
@@ -95,7 +96,7 @@ fn weak_map_key_sentence(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Opti
             "It is a weak map ({}) that holds itself: of {}, {holding} refer to their own keys, so that these entries are \
              never cleared.",
             graph.display_id(map),
-            count_of(looked_at, "values looked at"),
+            count_with_noun(looked_at, "values looked at"),
         )
     })
 }
@@ -109,7 +110,7 @@ fn thread_sentence(graph: &HeapGraph, values: ValueReader<'_>, node: NodeId) -> 
         ["java.", "jdk.", "sun."].iter().any(|package| class.starts_with(package))
     };
     let own = frames.iter().find(|frame| !is_of_the_runtime(frame)).or(frames.first())?;
-    let name = values.shown_value(node).map_or(String::new(), |name| format!(" \"{}\"", name.plain()));
+    let name = values.shown_value(node).map_or(String::new(), |name| format!(" \"{}\"", name.plain_text()));
     Some(format!("It is the thread{name}, in {}.", FrameRow::new(graph, own, &[]).text()))
 }
 
@@ -141,7 +142,7 @@ fn loader_sentence(graph: &HeapGraph, node: NodeId) -> Option<String> {
         shared.truncate(MAX_TYPES_NAMED);
         format!(
             "It is one of {} that have loaded types of the same names ({}{more}): all but one may be left from before.",
-            count_of(others.len() as u64 + 1, "loaders"),
+            count_with_noun(others.len() as u64 + 1, "loaders"),
             shared.join(", ")
         )
     })
@@ -153,12 +154,13 @@ fn thread_local_sentence(
     values: ValueReader<'_>,
     path: impl Iterator<Item = NodeId>,
 ) -> Option<String> {
-    let nodes: Vec<NodeId> = path.take(MAX_STEPS * 4).collect();
+    let nodes: Vec<NodeId> = path.take(MAX_STEPS_TO_ACCUMULATION * 4).collect();
     let entry =
         nodes.iter().position(|&node| is_instance_of(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
     let thread = nodes[..entry].iter().rev().find(|&&node| is_instance_of(graph, node, "java.lang.Thread"))?;
-    let name =
-        values.shown_value(*thread).map_or_else(|| graph.display_id(*thread), |name| format!("\"{}\"", name.plain()));
+    let name = values
+        .shown_value(*thread)
+        .map_or_else(|| graph.display_id(*thread), |name| format!("\"{}\"", name.plain_text()));
     Some(format!("It is a thread-local value of thread {name}: that ends with the thread, or when it is removed."))
 }
 
@@ -173,7 +175,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
         let dump = crate::dump::open(path).unwrap();
         let (graph, values) = (dump.graph().unwrap(), ValueReader::of(&dump).unwrap());
-        let node = |id: u64| match graph.find(None, id) {
+        let node = |id: u64| match graph.find_by_id(None, id) {
             IdLookup::One(node) => node,
             other => panic!("{id:x}: {other:?}"),
         };

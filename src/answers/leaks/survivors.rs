@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::LeaksOptions;
 use crate::analysis::diff;
-use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
+use crate::analysis::retained_sets::{NO_SET, max_exact_marking_steps, retained_exact_by_set};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
 use crate::answers::dump_comparison::{object_changes, retained_bytes_of_set};
@@ -17,7 +17,7 @@ use crate::answers::{AnswerError, Limits, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::sort;
-use crate::units::{count_of, format_bytes};
+use crate::units::{count_with_noun, format_bytes};
 
 /// Objects in the second and in the third of three snapshots, and not in the first.
 #[derive(Serialize)]
@@ -75,7 +75,7 @@ pub struct SurvivorRows<'d> {
     roots: RootsByNode<'d>,
     names: Option<ReferenceNames<'d>>,
     /// Rows that a limit left out.
-    pub hidden: usize,
+    pub rows_hidden: usize,
 }
 
 struct SurvivorGroup<'d> {
@@ -97,7 +97,7 @@ pub fn survivors<'d>(
     dump: &'d OpenDump,
     options: &LeaksOptions,
 ) -> Result<Survivors<'d>, AnswerError> {
-    let allocated = object_changes(since, until)?.new;
+    let allocated = object_changes(since, until)?.new_objects;
     object_changes(until, dump)?;
     let (Some(second), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NeedsObjects) };
     let scope = options.scope.resolve(until)?;
@@ -131,16 +131,16 @@ pub fn survivors<'d>(
     let mut rows: Vec<SurvivorGroup<'_>> = rows.into_values().collect();
     sort::rows_by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));
     let hidden = Limits { rows: options.rows, reverse: false }.reverse_and_cut(&mut rows);
-    add_retained(&mut rows, second, graph, &pairs)?;
+    add_retained_bytes(&mut rows, second, graph, &pairs)?;
     let roots = RootsByNode::new(graph);
     let parents = dump.shortest_parents();
     let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
-    let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), hidden };
+    let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), rows_hidden: hidden };
     Ok(Survivors { survivors: totals, causes: Vec::new(), types, roots_inferred: graph.roots_inferred() })
 }
 
 /// Adds the bytes that the objects of each row retain together.
-fn add_retained(
+fn add_retained_bytes(
     rows: &mut [SurvivorGroup<'_>],
     second: &HeapGraph,
     graph: &HeapGraph,
@@ -161,7 +161,7 @@ fn add_retained(
         found.map_or(NO_SET, |at| set_of_type[second.type_of(pairs[at].0).index()])
     };
     let sets: Vec<u32> = (0..rows.len() as u32).collect();
-    let bytes = retained_exact_by_set(graph, &sets, set_of, max_steps_of_exact(graph), |_| {});
+    let bytes = retained_exact_by_set(graph, &sets, set_of, max_exact_marking_steps(graph), |_| {});
     let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(pairs.len() as u64))?;
     for (row, bytes) in rows.iter_mut().zip(bytes) {
         row.retained_bytes = bytes;
@@ -177,7 +177,7 @@ impl Survivors<'_> {
             0 => "Nothing that was allocated between the first two is left in the third.".into(),
             _ => format!(
                 "Of what was allocated between the first two, {} ({}) are left in the third; with them {} would be freed.",
-                count_of(objects, "objects"),
+                count_with_noun(objects, "objects"),
                 format_bytes(shallow_bytes),
                 format_bytes(retained_bytes)
             ),
@@ -221,14 +221,14 @@ impl SurvivorRow<'_> {
     pub fn text(&self) -> String {
         let what = format!(
             "{} of {}, {}, retain {}.",
-            count_of(self.objects, "objects"),
+            count_with_noun(self.objects, "objects"),
             self.type_name,
             format_bytes(self.shallow_bytes),
             format_bytes(self.retained_bytes)
         );
         match &self.path {
             Some(path) => {
-                format!("{what} {} is kept alive by {}: {}", self.example, path.holders(), path.expression())
+                format!("{what} {} is kept alive by {}: {}", self.example, path.holders_in_words(), path.expression())
             }
             None => format!("{what} No strong root reaches {}.", self.example),
         }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::causes::DescribedSuspect;
-use super::program::Modules;
-use super::view::{SuspectPath, SuspectRow, SuspectView};
+use super::prepared_heap::Modules;
+use super::suspect_view::{SuspectPath, SuspectRow, SuspectView};
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::leaks::{BestPaths, LeakSuspect, SuspectSubject};
-use crate::analysis::root_paths::{RootPaths, RootsByNode, path_from_roots};
+use crate::analysis::root_paths::{RootPaths, RootsByNode, shortest_path_from_roots};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::ValueReader;
 use crate::answers::{ObjectRow, PathRow};
@@ -24,11 +24,11 @@ pub struct Suspects<'d> {
     pub(super) paths: BestPaths,
     /// Modules with their files or names.
     pub(super) modules: Modules,
-    pub(super) libraries: TypeSet,
+    pub(super) library_types: TypeSet,
     pub(super) reachable_bytes: u64,
     /// Words for the whole that shares are of.
     pub(super) reached_words: String,
-    pub(super) exact_sizes: bool,
+    pub(super) shows_exact_bytes: bool,
     /// Words of a command line that say how the dump is read.
     pub(super) read_words: Vec<String>,
     pub(super) roots: RootsByNode<'d>,
@@ -68,7 +68,7 @@ impl<'d> Suspects<'d> {
     }
 
     /// The cause in one sentence, of those that have one.
-    pub fn sentence(&self, at: usize) -> Option<&str> {
+    pub fn cause_sentence(&self, at: usize) -> Option<&str> {
         self.descriptions[at].named_cause.as_ref().map(|named| named.sentence.as_str())
     }
 
@@ -81,20 +81,20 @@ impl<'d> Suspects<'d> {
     }
 
     /// An object, with what it says of itself where there are values.
-    pub(super) fn object(&self, node: NodeId, values: Option<ValueReader<'_>>) -> ObjectRow {
-        values.map_or_else(|| ObjectRow::new(self.graph, node), |values| values.row(node))
+    pub(super) fn object_row(&self, node: NodeId, values: Option<ValueReader<'_>>) -> ObjectRow {
+        values.map_or_else(|| ObjectRow::new(self.graph, node), |values| values.row_with_value(node))
     }
 
     /// A size in words.
-    pub fn size(&self, bytes: u64) -> String {
-        match self.exact_sizes {
-            true => crate::units::count_of(bytes, "bytes"),
+    pub fn size_in_words(&self, bytes: u64) -> String {
+        match self.shows_exact_bytes {
+            true => crate::units::count_with_noun(bytes, "bytes"),
             false => crate::units::format_bytes(bytes),
         }
     }
 
     /// The command that looks further, as it is typed.
-    pub fn command(&self, view: &SuspectView<'_>) -> String {
+    pub fn look_further_command(&self, view: &SuspectView<'_>) -> String {
         view.look_further.for_shell(self.dump.path())
     }
 
@@ -108,17 +108,17 @@ impl<'d> Suspects<'d> {
 
     /// The path to a suspect.
     pub(super) fn path(&self, at: usize) -> SuspectPath<'_> {
-        self.path_to(self.suspects[at].largest())
+        self.path_to(self.suspects[at].largest_object())
     }
 
     /// The path to what has all that a suspect keeps, of those that have a name; else to the suspect.
     pub(super) fn path_of_cause(&self, at: usize) -> SuspectPath<'_> {
         let named = self.descriptions[at].named_cause.as_ref();
-        self.path_to(named.map_or(self.suspects[at].largest(), |named| named.collection))
+        self.path_to(named.map_or(self.suspects[at].largest_object(), |named| named.collection))
     }
 
     fn path_to(&self, node: NodeId) -> SuspectPath<'_> {
-        SuspectPath { graph: self.graph, roots: &self.roots, paths: self.root_path(node), names: self.names }
+        SuspectPath { graph: self.graph, roots: &self.roots, path_and_start: self.root_path(node), names: self.names }
     }
 
     /// The path that is the best way to an object from where that begins on, and how many objects come before.
@@ -140,15 +140,16 @@ impl<'d> Suspects<'d> {
             let path = self.dump.shortest_parents().path_to(self.graph, &self.roots, start)?;
             return Some(path.get(0)?.nodes().collect());
         }
-        known.entry(start).or_insert_with(|| path_from_roots(self.graph, start)).clone()
+        known.entry(start).or_insert_with(|| shortest_path_from_roots(self.graph, start)).clone()
     }
 
-    pub(super) fn holders(&self, path: &PathRow<'_>) -> String {
-        let start = path.start();
+    /// What holds the first object of a path, in words; those of a root are made once.
+    pub(super) fn holders_in_words(&self, path: &PathRow<'_>) -> String {
+        let start = path.start_node();
         if let Some(words) = self.holder_cache.borrow().get(&start) {
             return words.clone();
         }
-        let words = path.holders();
+        let words = path.holders_in_words();
         if words.len() < MAX_CACHED_HOLDER_BYTES {
             self.holder_cache.borrow_mut().insert(start, words.clone());
         }

@@ -21,21 +21,21 @@ pub struct ObjectOptions {
     /// Its section, where several have one of this id.
     pub scope: ScopeOptions,
     /// References out and in at most. Default: all.
-    pub rows: Option<usize>,
+    pub max_references: Option<usize>,
 }
 
 impl ObjectOptions {
     /// All about an object.
     pub fn new(object: ObjectId) -> Self {
-        ObjectOptions { object, scope: ScopeOptions::default(), rows: None }
+        ObjectOptions { object, scope: ScopeOptions::default(), max_references: None }
     }
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("show");
-        line.option("-n", Some(&self.rows.unwrap_or(0).to_string()));
+        line.add_option("-n", Some(&self.max_references.unwrap_or(0).to_string()));
         self.scope.add_to(&mut line);
-        line.word(self.object.to_string());
+        line.add_word(self.object.to_string());
         line
     }
 }
@@ -69,7 +69,7 @@ pub struct ObjectAnswer<'d> {
     pub dominator: Option<ObjectRow>,
     /// The dump has class objects.
     #[serde(skip)]
-    pub has_classes: bool,
+    pub has_class_objects: bool,
     /// Reason for missing values.
     #[serde(skip)]
     pub no_values: Option<NoValues>,
@@ -118,7 +118,7 @@ pub struct ShowOptions {
     /// Their section, where several have one of an id.
     pub scope: ScopeOptions,
     /// References out and in at most, of each. Default: all.
-    pub rows: Option<usize>,
+    pub max_references: Option<usize>,
 }
 
 /// Objects that were asked for.
@@ -161,9 +161,9 @@ impl<'d> ShownObjects<'d> {
 /// # Errors
 /// As [`object`]: for one object that is not there none is shown.
 pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObjects<'d>, AnswerError> {
-    let ShowOptions { objects, scope, rows } = options;
+    let ShowOptions { objects, scope, max_references: rows } = options;
     let of = |id: &ObjectId| {
-        object(dump, &ObjectOptions { scope: scope.clone(), rows: *rows, ..ObjectOptions::new(id.clone()) })
+        object(dump, &ObjectOptions { scope: scope.clone(), max_references: *rows, ..ObjectOptions::new(id.clone()) })
     };
     Ok(match &objects[..] {
         [id] => ShownObjects::One(Box::new(of(id)?)),
@@ -179,20 +179,20 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers_memory()?;
-    let tree = dump.dominators_if_known()?;
+    let tree = dump.dominators_unless_cut()?;
     let retained_bytes = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let dominator = match tree.map(|(dominators, _)| dominators.dominator_of(node)) {
         Some(Dominator::Node(dominator)) => Some(match ValueReader::of(dump) {
-            Some(values) => values.row(dominator),
+            Some(values) => values.row_with_value(dominator),
             None => ObjectRow::new(graph, dominator),
         }),
         _ => None,
     };
     let section = graph.section_of(node);
     let values = ValueReader::find(dump);
-    let array = values.as_ref().map_or(Ok(None), |values| values.elements(node))?;
+    let array = values.as_ref().map_or(Ok(None), |values| values.first_elements(node))?;
     let fields = match (&values, &array) {
-        (Ok(values), None) => Some(values.fields(node)?),
+        (Ok(values), None) => Some(values.field_rows(node)?),
         _ => None,
     };
     let value = values.as_ref().ok().and_then(|values| values.shown_value(node));
@@ -201,13 +201,13 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         _ => None,
     });
     let values = ValueReader::of(dump);
-    let mut references = ReferenceRows::references(graph, node, options.rows, values);
-    let mut referrers = ReferenceRows::referrers(graph, node, options.rows, values);
+    let mut references = ReferenceRows::references(graph, node, options.max_references, values);
+    let mut referrers = ReferenceRows::referrers(graph, node, options.max_references, values);
     if let Some(names) = ReferenceNames::of(dump) {
         references.names = names.of_first(node, references.len().min(ROWS_READ_TOGETHER));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(ROWS_READ_TOGETHER)));
     }
-    let said = values.and_then(|values| values.words_of(node, value.as_ref()));
+    let said = values.and_then(|values| values.value_in_words(node, value.as_ref()));
     Ok(ObjectAnswer {
         object: ShownObject {
             row: ObjectRow { value_words: said, ..ObjectRow::new(graph, node) },
@@ -217,7 +217,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
             value,
             length: array.as_ref().map(|array| array.length),
             elements: array
-                .filter(|array| array.kind != FieldKind::Reference)
+                .filter(|array| array.element_kind != FieldKind::Reference)
                 .map(|array| array.first_elements.into_iter().map(ShownValue::from).collect()),
             distance: dump
                 .details()
@@ -238,7 +238,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         section: (graph.sections().len() > 1)
             .then(|| (section.number(), graph.sections()[section.index()].name.clone())),
         dominator,
-        has_classes: !graph.types().class_objects().is_empty(),
+        has_class_objects: !graph.types().class_objects().is_empty(),
         no_values,
     })
 }
@@ -248,7 +248,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
 #[non_exhaustive]
 pub struct RelatedRow {
     /// The object that was asked for, where there are several.
-    pub of: String,
+    pub of_object_id: String,
     /// `object`, `dominator`, `root`, `field`, `static`, `element`, `reference`, `weak-reference`, `referrer`,
     /// `weak-referrer`.
     pub relation: &'static str,
@@ -259,9 +259,9 @@ pub struct RelatedRow {
     /// Of a class object: the class that it stands for.
     pub class: Option<String>,
     /// The name of the field or reference.
-    pub reference: Option<String>,
+    pub reference_name: Option<String>,
     /// The type; of a root what it is.
-    pub text: String,
+    pub type_or_root_text: String,
     /// The value.
     pub value: Option<ShownValue>,
 }
@@ -269,12 +269,19 @@ pub struct RelatedRow {
 impl RelatedRow {
     fn of(relation: &'static str, object: ObjectRow) -> Self {
         let ObjectRow { id, type_name: text, class, shallow_bytes, .. } = object;
-        RelatedRow { relation, id: Some(id), shallow_bytes: Some(shallow_bytes), class, text, ..Self::default() }
+        RelatedRow {
+            relation,
+            id: Some(id),
+            shallow_bytes: Some(shallow_bytes),
+            class,
+            type_or_root_text: text,
+            ..Self::default()
+        }
     }
 
     fn of_reference(relations: [&'static str; 2], rows: &ReferenceRows<'_>, row: usize) -> Self {
         RelatedRow {
-            reference: rows.reference(row).map(str::to_string),
+            reference_name: rows.reference_name(row).map(str::to_string),
             value: rows.shown_value(row).cloned(),
             ..Self::of(relations[usize::from(rows.is_weak(row))], rows.get(row))
         }
@@ -283,15 +290,15 @@ impl RelatedRow {
 
 impl ShownObjects<'_> {
     /// Everything that is said of the objects, row by row.
-    pub fn related(&self) -> (usize, impl Fn(usize) -> RelatedRow + '_) {
+    pub fn related_count_and_row_at(&self) -> (usize, impl Fn(usize) -> RelatedRow + '_) {
         let objects = self.as_slice();
-        let rows_of: Vec<_> = objects.iter().map(ObjectAnswer::related).collect();
+        let rows_of: Vec<_> = objects.iter().map(ObjectAnswer::related_count_and_row_at).collect();
         let ends: Vec<usize> =
             rows_of.iter().scan(0, |sum, (count, _)| Some(std::mem::replace(sum, *sum + count) + count)).collect();
         (ends.last().copied().unwrap_or(0), move |row| {
             let at = ends.partition_point(|end| *end <= row);
             let (count, row_of) = &rows_of[at];
-            RelatedRow { of: objects[at].object.row.id.clone(), ..row_of(row + count - ends[at]) }
+            RelatedRow { of_object_id: objects[at].object.row.id.clone(), ..row_of(row + count - ends[at]) }
         })
     }
 }
@@ -303,24 +310,27 @@ impl ObjectAnswer<'_> {
     }
 
     /// Everything that is said of the object, row by row.
-    pub fn related(&self) -> (usize, impl Fn(usize) -> RelatedRow + '_) {
+    pub fn related_count_and_row_at(&self) -> (usize, impl Fn(usize) -> RelatedRow + '_) {
         let object =
             RelatedRow { value: self.object.value.clone(), ..RelatedRow::of("object", self.object.row.clone()) };
         let dominator = self.dominator.clone().map(|dominator| RelatedRow::of("dominator", dominator));
-        let roots =
-            self.roots.iter().map(|root| RelatedRow { relation: "root", text: root.text(), ..RelatedRow::default() });
+        let roots = self.roots.iter().map(|root| RelatedRow {
+            relation: "root",
+            type_or_root_text: root.text(),
+            ..RelatedRow::default()
+        });
         let fields = self.fields.iter().flatten().map(|field| RelatedRow {
             relation: if field.is_static { "static" } else { "field" },
-            id: field.id().map(str::to_string),
-            reference: Some(field.label()),
-            text: field.held_type().to_string(),
+            id: field.target_id().map(str::to_string),
+            reference_name: Some(field.label()),
+            type_or_root_text: field.held_type().to_string(),
             value: field.value(),
             ..RelatedRow::default()
         });
         let elements = self.object.elements.iter().flatten().enumerate().map(|(at, element)| RelatedRow {
             relation: "element",
-            reference: Some(format!("[{at}]")),
-            text: self.object.row.type_name.trim_end_matches("[]").to_string(),
+            reference_name: Some(format!("[{at}]")),
+            type_or_root_text: self.object.row.type_name.trim_end_matches("[]").to_string(),
             value: Some(element.clone()),
             ..RelatedRow::default()
         });

@@ -15,7 +15,8 @@ use crate::sort;
 #[derive(Debug)]
 pub struct ReferenceRows<'d> {
     graph: &'d HeapGraph,
-    strong: &'d [NodeId],
+    /// Objects at the other ends of strong references, in order; without those in `unlisted_references`.
+    strong_ends: &'d [NodeId],
     /// Those that are not in the slice, with their places among all: weak ones, and a class that is held anyway.
     unlisted_references: Vec<(usize, Reference)>,
     shown_count: usize,
@@ -82,7 +83,7 @@ impl<'d> ReferenceRows<'d> {
         let shown_count = limit.map_or(total, |limit| total.min(limit));
         ReferenceRows {
             graph,
-            strong,
+            strong_ends: strong,
             unlisted_references,
             shown_count,
             names: Vec::new(),
@@ -92,7 +93,7 @@ impl<'d> ReferenceRows<'d> {
     }
 
     /// Name of a row's reference, where the dump has it.
-    pub fn reference(&self, row: usize) -> Option<&str> {
+    pub fn reference_name(&self, row: usize) -> Option<&str> {
         self.names.get(row)?.as_deref()
     }
 
@@ -103,29 +104,29 @@ impl<'d> ReferenceRows<'d> {
 
     /// Rows that there are, shown or not.
     pub fn total(&self) -> usize {
-        self.strong.len() + self.unlisted_references.len()
+        self.strong_ends.len() + self.unlisted_references.len()
     }
 
     /// The reference of a row. O(log weak references).
-    fn at(&self, row: usize) -> Reference {
+    fn reference_at(&self, row: usize) -> Reference {
         let before = self.unlisted_references.partition_point(|(place, _)| *place < row);
         match self.unlisted_references.get(before) {
             Some((place, reference)) if *place == row => *reference,
-            _ => Reference { node: self.strong[row - before], is_weak: false },
+            _ => Reference { node: self.strong_ends[row - before], is_weak: false },
         }
     }
 
     /// Number of rows from this one on, shown or not, of the same object. O(those).
     pub fn repeat_count(&self, row: usize) -> usize {
-        let node = self.at(row).node;
-        (row..self.total()).take_while(|&next| self.at(next).node == node).count()
+        let node = self.reference_at(row).node;
+        (row..self.total()).take_while(|&next| self.reference_at(next).node == node).count()
     }
 
     /// All rows by type, shown or not: most first, then by name. O(rows).
-    pub fn by_type(&self) -> Vec<(u64, &'d str)> {
+    pub fn counts_by_type(&self) -> Vec<(u64, &'d str)> {
         let mut counts: HashMap<&str, u64> = HashMap::new();
         for row in 0..self.total() {
-            *counts.entry(self.graph.type_name(self.graph.type_of(self.at(row).node))).or_default() += 1;
+            *counts.entry(self.graph.type_name(self.graph.type_of(self.reference_at(row).node))).or_default() += 1;
         }
         let mut counts: Vec<(u64, &str)> = counts.into_iter().map(|(name, count)| (count, name)).collect();
         sort::rows_by(&mut counts, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
@@ -134,12 +135,12 @@ impl<'d> ReferenceRows<'d> {
 
     /// Returns true if the reference of a row holds nothing.
     pub fn is_weak(&self, row: usize) -> bool {
-        self.at(row).is_weak
+        self.reference_at(row).is_weak
     }
 
     /// A row below `len`. O(log objects).
     pub fn get(&self, row: usize) -> ObjectRow {
-        ObjectRow::new(self.graph, self.at(row).node)
+        ObjectRow::new(self.graph, self.reference_at(row).node)
     }
 
     /// The rows that are shown, one by one.
@@ -151,7 +152,7 @@ impl<'d> ReferenceRows<'d> {
     pub fn shown_value(&self, row: usize) -> Option<&ShownValue> {
         let read = || {
             let nodes: Vec<NodeId> =
-                (0..self.shown_count.min(ROWS_READ_TOGETHER)).map(|row| self.at(row).node).collect();
+                (0..self.shown_count.min(ROWS_READ_TOGETHER)).map(|row| self.reference_at(row).node).collect();
             self.values.map_or(Vec::new(), |values| values.shown_values(&nodes))
         };
         self.shown_values.get_or_init(read).get(row)?.as_ref()
@@ -159,9 +160,9 @@ impl<'d> ReferenceRows<'d> {
 
     /// A row with what its object says.
     pub fn row_with_value(&self, row: usize) -> ObjectRow {
-        let node = self.at(row).node;
+        let node = self.reference_at(row).node;
         ObjectRow {
-            value_words: self.values.and_then(|values| values.words_of(node, self.shown_value(row))),
+            value_words: self.values.and_then(|values| values.value_in_words(node, self.shown_value(row))),
             ..self.get(row)
         }
     }
@@ -171,7 +172,7 @@ impl Serialize for ReferenceRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..self.shown_count).map(|at| ReferenceRow {
             row: self.get(at),
-            reference: self.reference(at).map(str::to_string),
+            reference: self.reference_name(at).map(str::to_string),
             weak: self.is_weak(at),
         }))
     }

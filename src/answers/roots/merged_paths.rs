@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{RootPathsOptions, find_paths};
-use crate::analysis::merged_paths::{MergeOptions, MergedPaths, ReferenceNameNumberer, merge_paths, merge_root_paths};
+use crate::analysis::merged_paths::{
+    MergeOptions, MergedPaths, ReferenceNameNumberer, merge_paths_to_object, merge_root_paths,
+};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::root_paths::RootsByNode;
@@ -22,7 +24,7 @@ use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::sort;
-use crate::units::{count_of, format_count};
+use crate::units::{count_with_noun, format_count};
 
 /// Rows of a tree that are kept. The largest row of each level always is, so that the end of a path is seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +37,7 @@ pub enum KeptRows {
     AtLeast(Threshold),
     /// The largest, on so many lines, of which each level that was cut takes one: fewer where a row more would bring a long path
     /// with it, more where one path is longer.
-    Largest(usize),
+    LargestOnLines(usize),
 }
 
 /// Options of merged paths.
@@ -44,11 +46,11 @@ pub struct MergedPathsOptions {
     /// Objects that are asked for.
     pub scope: ScopeOptions,
     /// Paths go around objects of these types. Default: none.
-    pub avoided: Vec<TypePattern>,
+    pub avoided_types: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
     pub with_weak_roots: bool,
     /// The steps from a loader to a class are rows, not one. Default: no.
-    pub all_steps: bool,
+    pub with_loader_steps: bool,
     /// Number of rows of each level. Rows are never reversed.
     pub limits: Limits,
     /// Rows that are kept. Default: all.
@@ -65,9 +67,9 @@ impl MergedPathsOptions {
     pub fn of(scope: ScopeOptions) -> Self {
         MergedPathsOptions {
             scope,
-            avoided: Vec::new(),
+            avoided_types: Vec::new(),
             with_weak_roots: false,
-            all_steps: false,
+            with_loader_steps: false,
             limits: Limits::default(),
             kept_rows: KeptRows::All,
         }
@@ -76,11 +78,11 @@ impl MergedPathsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
-        line.repeated_option("--exclude", self.avoided.iter().map(TypePattern::text));
-        line.switch("--all-kinds", self.with_weak_roots);
-        line.switch("--all-steps", self.all_steps);
+        line.add_repeated_option("--exclude", self.avoided_types.iter().map(TypePattern::text));
+        line.add_switch("--all-kinds", self.with_weak_roots);
+        line.add_switch("--all-steps", self.with_loader_steps);
         if let KeptRows::AtLeast(Threshold::Share(share)) = self.kept_rows {
-            line.option("--min-percent", Some(&share.to_string()));
+            line.add_option("--min-percent", Some(&share.to_string()));
         }
         Limits { reverse: false, ..self.limits }.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -130,7 +132,7 @@ pub struct MergedPathRows<'d> {
     kept_rows: KeptRows,
     limits: Limits,
     /// All paths are to one object, and rows count them.
-    is_of_one: bool,
+    is_of_one_object: bool,
 }
 
 /// Objects of one type that are held in the same way.
@@ -183,11 +185,11 @@ impl MergedRootPaths<'_> {
         let (reached, have) = (format_count(self.reachable_objects), if self.objects == 1 { "has" } else { "have" });
         match (&self.object, self.path_count) {
             (Some(object), Some(paths)) => {
-                let paths = count_of(paths, "paths");
+                let paths = count_with_noun(paths, "paths");
                 (paths, format!(" from roots to {}, {}{around}, merged by type", object.id, object.type_text()))
             }
             _ => {
-                let objects = count_of(self.objects, "objects");
+                let objects = count_with_noun(self.objects, "objects");
                 (reached, format!(" of {objects} {have} a path from a root{around}; the shortest, merged by type"))
             }
         }
@@ -209,9 +211,9 @@ impl MergedRootPaths<'_> {
 pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = options.scope.resolve(dump)?;
-    let avoided = TypePattern::select_any(&options.avoided, graph);
+    let avoided = TypePattern::types_matching_any(&options.avoided_types, graph);
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::MergedPaths, 0)?;
+    dump.check_answer_memory(AnswerNeed::MergedPaths, 0)?;
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
     let mut topmost = NodeSet::new(graph.node_count());
     for number in topmost_members(dominators, &dominators.children(), |node| scope.contains(node)) {
@@ -221,20 +223,21 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         true => retained.bytes_of(dominators, node).unwrap_or(0),
         false => 0,
     };
-    dump.phase(Phase::MergingPaths);
+    dump.announce_phase(Phase::MergingPaths);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     let names = ReferenceNames::of(dump);
     let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
-    let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
+    let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.number_of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
     let is_wanted = |node| scope.contains(node);
-    let merging = MergeOptions { all_kinds: options.with_weak_roots, all_steps: options.all_steps };
+    let merging =
+        MergeOptions { includes_weak_roots: options.with_weak_roots, shows_loader_steps: options.with_loader_steps };
     let merged = merge_root_paths(graph, is_wanted, is_avoided, merging, weight_of, name_of);
     Ok(MergedRootPaths {
         object: None,
         path_count: None,
         pattern: options.scope.types.as_ref().map(|types| types.text()),
-        filter: options.scope.filter.as_ref().map(Filter::text),
+        filter: options.scope.filter.as_ref().map(Filter::joined_text),
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
@@ -257,14 +260,15 @@ pub fn merged_paths_to<'d>(
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers_memory()?;
-    dump.phase(Phase::MergingPaths);
+    dump.announce_phase(Phase::MergingPaths);
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options);
     let names = ReferenceNames::of(dump);
     let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
-    let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
+    let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.number_of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
-    let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), options.all_steps, name_of);
+    let merged =
+        merge_paths_to_object(graph, found.iter().flat_map(RootPaths::iter), options.with_loader_steps, name_of);
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),
         pattern: None,
@@ -274,7 +278,7 @@ pub fn merged_paths_to<'d>(
         reachable_objects: u64::from(merged.reached_objects > 0),
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows::new(dump, graph, kept_rows, merged, options.limits, true),
-        avoids_types: !options.avoided.is_empty(),
+        avoids_types: !options.avoided_types.is_empty(),
     })
 }
 
@@ -291,7 +295,7 @@ impl<'d> MergedPathRows<'d> {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         for (number, row) in merged.rows.iter().enumerate() {
-            match row.above {
+            match row.parent {
                 Some(above) => children[above].push(number as u32),
                 None => tops.push(number as u32),
             }
@@ -309,10 +313,10 @@ impl<'d> MergedPathRows<'d> {
         match kept_rows {
             KeptRows::All => is_kept.fill(true),
             KeptRows::AtLeast(share) => {
-                let least = share.at_least(merged.reached_objects);
+                let least = share.min_bytes_of(merged.reached_objects);
                 is_kept.iter_mut().zip(&merged.rows).for_each(|(is_kept, row)| *is_kept |= row.objects >= least);
             }
-            KeptRows::Largest(lines) => {
+            KeptRows::LargestOnLines(lines) => {
                 // A row has at least as much as each below it, and comes before them.
                 let mut largest_first: Vec<u32> = (0..merged.rows.len() as u32).collect();
                 sort::rows_by_key(&mut largest_first, |&number| {
@@ -326,24 +330,25 @@ impl<'d> MergedPathRows<'d> {
             let all = numbers.len();
             numbers.retain(|&number| is_kept[number as usize]);
             let too_small = all - numbers.len();
-            let level = TreeLevel::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
+            let level =
+                TreeLevel::sorted_and_cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
             TreeLevel { hidden: level.hidden + too_small, ..level }
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
         let hidden = HiddenTotals::of(&merged, &tree);
         let (names, values) = (ReferenceNames::of(dump), ValueReader::of(dump));
-        MergedPathRows { tree, graph, hidden, kept_rows, limits, merged, names, values, is_of_one }
+        MergedPathRows { tree, graph, hidden, kept_rows, limits, merged, names, values, is_of_one_object: is_of_one }
     }
 
     /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).
-    pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
+    pub(crate) fn hidden_totals_after(&self, row: usize) -> (u64, u64) {
         let found = self.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
         found.map_or((0, 0), |at| (self.hidden.0[at].1, self.hidden.0[at].2))
     }
 
     /// The options that ask for all rows, where some were left out.
-    pub(crate) fn options_for_all(&self) -> &'static str {
+    pub(crate) fn options_for_all_rows(&self) -> &'static str {
         match (self.kept_rows, self.limits.rows) {
             (KeptRows::AtLeast(_), None) => "--min-percent 0",
             (KeptRows::AtLeast(_), Some(_)) => "-n 0 --min-percent 0",
@@ -364,23 +369,26 @@ impl<'d> LazyTree for MergedPathRows<'d> {
         let row = &self.merged.rows[number as usize];
         MergedPathRow {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
-            reference: self.names.and_then(|names| names.of_examples(row.examples.chosen())),
+            reference: self.names.and_then(|names| names.of_examples(row.example_references.chosen())),
             type_name: self.graph.type_name(row.type_id),
-            class_text: match row.class {
+            class_text: match row.class_and_loader {
                 Some((class, loader)) => {
-                    let row = |values: ValueReader<'_>| values.row(loader);
+                    let row = |values: ValueReader<'_>| values.row_with_value(loader);
                     let loader = self.values.map_or_else(|| ObjectRow::new(self.graph, loader), row);
                     Some(format!("{} (loaded by {})", class_text(self.graph.type_name(class)), loader.type_text()))
                 }
                 None => {
-                    let class = row.examples.only().and_then(|only| self.graph.types().of_class_object(only));
+                    let class = row
+                        .example_references
+                        .only_target()
+                        .and_then(|only| self.graph.types().type_of_class_object(only));
                     class.map(|class| class_text(self.graph.type_name(class)))
                 }
             },
             chain_objects: row.chain_objects,
-            paths: self.is_of_one.then_some(row.objects),
-            objects: (!self.is_of_one).then_some(row.objects),
-            retained_bytes: (!self.is_of_one).then_some(row.weight_bytes),
+            paths: self.is_of_one_object.then_some(row.objects),
+            objects: (!self.is_of_one_object).then_some(row.objects),
+            retained_bytes: (!self.is_of_one_object).then_some(row.weight_bytes),
         }
     }
 }
@@ -393,12 +401,12 @@ fn is_one(count: &u32) -> bool {
 struct ReferenceNameNumbers<'d> {
     graph: &'d HeapGraph,
     names: ReferenceNames<'d>,
-    numbers: HashMap<String, u32>,
+    number_by_name: HashMap<String, u32>,
     /// Numbers by the holder's type, its references, and which of them it is.
-    by_place: HashMap<(TypeId, usize, usize), u32>,
+    number_by_place: HashMap<(TypeId, usize, usize), u32>,
     named_count: usize,
     /// The object whose references were named last, and how many of them were.
-    last: (NodeId, usize),
+    last_holder_and_count: (NodeId, usize),
 }
 
 impl<'d> ReferenceNameNumbers<'d> {
@@ -406,29 +414,38 @@ impl<'d> ReferenceNameNumbers<'d> {
     const MAX_NAMED_PER_OBJECT: usize = 64;
     /// References that are named: each may read a part of the file. Behind them a name is that of the same place in another
     /// object of the type with as many references.
-    const MAX_NAMED: usize = 2000;
+    const MAX_NAMED_REFERENCES: usize = 2000;
 
     fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
         let (numbers, by_place, last) = (HashMap::new(), HashMap::new(), (NodeId::new(0), 0));
-        ReferenceNameNumbers { graph, names, numbers, by_place, named_count: 0, last }
+        ReferenceNameNumbers {
+            graph,
+            names,
+            number_by_name: numbers,
+            number_by_place: by_place,
+            named_count: 0,
+            last_holder_and_count: last,
+        }
     }
 
-    fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
-        self.last = if self.last.0 == from { (from, self.last.1 + 1) } else { (from, 1) };
-        let is_told = self.last.1 <= Self::MAX_NAMED_PER_OBJECT;
+    fn number_of(&mut self, from: NodeId, to: NodeId) -> u32 {
+        self.last_holder_and_count =
+            if self.last_holder_and_count.0 == from { (from, self.last_holder_and_count.1 + 1) } else { (from, 1) };
+        let is_told = self.last_holder_and_count.1 <= Self::MAX_NAMED_PER_OBJECT;
         let references = self.graph.strong_references(from);
         let place = references.iter().position(|&target| target == to).filter(|_| is_told);
         let place = place.map(|place| (self.graph.type_of(from), references.len(), place));
-        if let Some(&number) =
-            place.and_then(|place| self.by_place.get(&place)).filter(|_| self.named_count >= Self::MAX_NAMED)
+        if let Some(&number) = place
+            .and_then(|place| self.number_by_place.get(&place))
+            .filter(|_| self.named_count >= Self::MAX_NAMED_REFERENCES)
         {
             return number;
         }
         let name = place.and_then(|_| self.names.of_examples(&[(from, to)]));
         self.named_count += 1;
-        let next = self.numbers.len() as u32;
-        let number = *self.numbers.entry(name.unwrap_or_else(|| "[*]".into())).or_insert(next);
-        place.map(|place| self.by_place.insert(place, number));
+        let next = self.number_by_name.len() as u32;
+        let number = *self.number_by_name.entry(name.unwrap_or_else(|| "[*]".into())).or_insert(next);
+        place.map(|place| self.number_by_place.insert(place, number));
         number
     }
 }
@@ -440,7 +457,7 @@ fn keep_largest(merged: &MergedPaths, largest_first: &[u32], most: usize, is_kep
     let mut rank = vec![0; rows];
     largest_first.iter().enumerate().for_each(|(at, &number)| rank[number as usize] = at);
     // Of each level, by the row above; behind them the level at the top.
-    let level_of = |number: usize| merged.rows[number].above.unwrap_or(rows);
+    let level_of = |number: usize| merged.rows[number].parent.unwrap_or(rows);
     let mut sizes = vec![0u32; rows + 1];
     (0..rows).for_each(|number| sizes[level_of(number)] += 1);
     let mut hidden = sizes.clone();
@@ -473,17 +490,17 @@ impl HiddenTotals {
         let mut below = vec![(0u64, 0u64); merged.rows.len() + 1];
         let place = |above: Option<usize>| above.unwrap_or(merged.rows.len());
         for row in &merged.rows {
-            let sum = &mut below[place(row.above)];
+            let sum = &mut below[place(row.parent)];
             *sum = (sum.0 + row.objects, sum.1.saturating_add(row.weight_bytes));
         }
         for shown in tree.rows() {
             let row = &merged.rows[shown.row as usize];
-            let sum = &mut below[place(row.above)];
+            let sum = &mut below[place(row.parent)];
             *sum = (sum.0 - row.objects, sum.1.saturating_sub(row.weight_bytes));
         }
         let last = tree.rows().iter().enumerate().filter(|(_, shown)| shown.hidden_after > 0);
         let hidden = last.map(|(at, shown)| {
-            let (objects, bytes) = below[place(merged.rows[shown.row as usize].above)];
+            let (objects, bytes) = below[place(merged.rows[shown.row as usize].parent)];
             (at, objects, bytes)
         });
         HiddenTotals(hidden.collect())
@@ -511,7 +528,7 @@ mod tests {
         for (at, place) in rows.tree.rows().iter().enumerate() {
             path.truncate(place.depth as usize);
             let [shown, hidden] = levels.entry(path.last().copied()).or_default();
-            let (row, behind) = (rows.get(at).row, rows.hidden_after(at));
+            let (row, behind) = (rows.get(at).row, rows.hidden_totals_after(at));
             *shown = (shown.0 + row.objects.unwrap(), shown.1 + row.retained_bytes.unwrap());
             *hidden = (hidden.0 + behind.0, hidden.1 + behind.1);
             path.push(place.row);
@@ -527,26 +544,27 @@ mod tests {
         let whole = levels(&all);
         assert!(all.len() > 200 && whole.values().all(|&[_, hidden]| hidden == (0, 0)), "{}", all.len());
         // Each level of the longest path may be cut.
-        let longest = 2 * (all.places().iter().map(|(depth, _)| *depth as usize).max().unwrap_or(0) + 1);
+        let longest =
+            2 * (all.depths_and_hidden_counts().iter().map(|(depth, _)| *depth as usize).max().unwrap_or(0) + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
-            let cut = tree(KeptRows::Largest(most), rows);
+            let cut = tree(KeptRows::LargestOnLines(most), rows);
             let lines = cut.len() + cut.hidden.0.len();
             assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
-        let cut = tree(KeptRows::Largest(150), None);
+        let cut = tree(KeptRows::LargestOnLines(150), None);
         assert!(cut.len() + cut.hidden.0.len() > 140);
-        assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
-        assert_eq!(cut.options_for_all(), "-n 0");
+        assert_eq!(tree(KeptRows::LargestOnLines(all.len()), None).len(), all.len());
+        assert_eq!(cut.options_for_all_rows(), "-n 0");
         // A share keeps all rows that have it.
         let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::AtLeast(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
         assert!(wanted > 3 && kept.len() < all.len());
-        assert_eq!(kept.options_for_all(), "--min-percent 0");
+        assert_eq!(kept.options_for_all_rows(), "--min-percent 0");
     }
 
     /// Rows that are equally large do not all go because one of them has to.
@@ -571,7 +589,7 @@ mod tests {
         let dump = crate::open(&path).unwrap();
         let tree = |kept_rows| tree(&dump, "Leaf", kept_rows, None);
         assert_eq!(tree(KeptRows::All).len(), 201);
-        let cut = tree(KeptRows::Largest(34));
+        let cut = tree(KeptRows::LargestOnLines(34));
         // The root, 16 holders with what they hold, and the line of the others.
         assert_eq!((cut.len(), cut.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));

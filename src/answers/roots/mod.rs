@@ -20,7 +20,7 @@ use crate::analysis::type_patterns::TypePattern;
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId};
 use crate::sort;
-use crate::units::{count_of, format_count};
+use crate::units::{count_with_noun, format_count};
 
 /// Options of root paths.
 #[derive(Debug, Clone)]
@@ -30,15 +30,15 @@ pub struct RootPathsOptions {
     /// Its section, where several have one of this id.
     pub scope: ScopeOptions,
     /// Paths from this many different rooted objects, the shortest of each. `None`: from all.
-    pub paths: Option<usize>,
+    pub max_paths: Option<usize>,
     /// Paths go around objects of these types.
-    pub avoided: Vec<TypePattern>,
+    pub avoided_types: Vec<TypePattern>,
     /// Paths from weak roots too, which hold nothing.
     pub with_weak_roots: bool,
     /// Number of paths that are shown to people; data has all.
     pub limits: Limits,
     /// People see the steps from a loader to a class too, which every class of a program has.
-    pub all_steps: bool,
+    pub with_loader_steps: bool,
 }
 
 impl RootPathsOptions {
@@ -48,24 +48,24 @@ impl RootPathsOptions {
         RootPathsOptions {
             object,
             scope,
-            paths: Some(1),
-            avoided: Vec::new(),
+            max_paths: Some(1),
+            avoided_types: Vec::new(),
             with_weak_roots: false,
             limits,
-            all_steps: false,
+            with_loader_steps: false,
         }
     }
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
-        line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
-        line.repeated_option("--exclude", self.avoided.iter().map(TypePattern::text));
-        line.switch("--all-kinds", self.with_weak_roots);
-        line.switch("--all-steps", self.all_steps);
-        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
-        line.option("--domain", self.scope.section.as_deref());
-        line.word(self.object.to_string());
+        line.add_option("--paths", Some(&self.max_paths.unwrap_or(0).to_string()));
+        line.add_repeated_option("--exclude", self.avoided_types.iter().map(TypePattern::text));
+        line.add_switch("--all-kinds", self.with_weak_roots);
+        line.add_switch("--all-steps", self.with_loader_steps);
+        line.add_option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
+        line.add_option("--domain", self.scope.section.as_deref());
+        line.add_word(self.object.to_string());
         line
     }
 }
@@ -86,13 +86,13 @@ pub struct RootPathsAnswer<'d> {
     pub roots_inferred: bool,
     /// The dump has class objects.
     #[serde(skip)]
-    pub has_classes: bool,
+    pub has_class_objects: bool,
     /// Paths that are shown to people.
     #[serde(skip)]
-    pub shown: usize,
+    pub shown_count: usize,
     /// People see all steps of them.
     #[serde(skip)]
-    pub all_steps: bool,
+    pub with_loader_steps: bool,
 }
 
 impl RootPathsAnswer<'_> {
@@ -100,13 +100,13 @@ impl RootPathsAnswer<'_> {
     /// local`. `None` for one path.
     pub fn summary(&self) -> Option<String> {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-        self.paths.iter().for_each(|path| *kinds.entry(path.root().short_kind()).or_default() += 1);
+        self.paths.iter().for_each(|path| *kinds.entry(path.root().kind_in_words()).or_default() += 1);
         let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();
         sort::rows_by_key(&mut kinds, |(_, count)| Reverse(*count));
         let kinds: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{} from {kind}", format_count(*count))).collect();
         let count = self.paths.len() as u64;
-        (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
+        (count > 1).then(|| format!("{}: {}", count_with_noun(count, "paths"), kinds.join(", ")))
     }
 
     /// Reason that there is no path; `None` if there is one from a strong root. `with_weak_roots`: weak roots were walked too.
@@ -144,17 +144,17 @@ pub struct RetainingObject {
 /// Paths, shortest first.
 pub struct RootPathRows<'d> {
     graph: &'d HeapGraph,
-    tree: (&'d Dominators, &'d RetainedSizes),
+    dominator_tree: (&'d Dominators, &'d RetainedSizes),
     roots: RootsByNode<'d>,
     pub(crate) names: Option<ReferenceNames<'d>>,
     values: Option<ValueReader<'d>>,
-    found: Option<RootPaths<'d>>,
+    found_paths: Option<RootPaths<'d>>,
 }
 
 impl RootPathRows<'_> {
     /// Number of them.
     pub fn len(&self) -> usize {
-        self.found.as_ref().map_or(0, RootPaths::len)
+        self.found_paths.as_ref().map_or(0, RootPaths::len)
     }
 
     /// Returns true if there is none.
@@ -164,13 +164,13 @@ impl RootPathRows<'_> {
 
     /// A path by its place in the order of length; `None` past the last. O(1).
     pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
-        let path = self.found.as_ref()?.get(place)?;
+        let path = self.found_paths.as_ref()?.get(place)?;
         Some(PathRow::new(self.graph, &self.roots, path, self.names))
     }
 
     /// Value of an object in words.
     pub(super) fn value_text(&self, node: NodeId) -> Option<String> {
-        self.values?.words(&[node]).pop()?
+        self.values?.values_in_words(&[node]).pop()?
     }
 
     /// The paths, one by one.
@@ -180,14 +180,14 @@ impl RootPathRows<'_> {
 
     /// The objects of a path with their retained sizes; `None` past the last path. O(1).
     pub fn steps(&self, place: usize) -> Option<PathSteps<'_>> {
-        let path = self.found.as_ref()?.get(place)?;
-        Some(PathSteps::new(self.graph, self.tree, path.nodes(), self.names))
+        let path = self.found_paths.as_ref()?.get(place)?;
+        Some(PathSteps::new(self.graph, self.dominator_tree, path.nodes(), self.names))
     }
 
     /// By path: its last `count` objects, of a shorter one all. O(objects) for all paths together: none is walked.
     pub fn path_ends(&self, count: usize) -> Vec<PathSteps<'_>> {
-        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.last_nodes(count));
-        ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes, self.names)).collect()
+        let ends = self.found_paths.as_ref().map_or(Vec::new(), |paths| paths.last_nodes_of_paths(count));
+        ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.dominator_tree, nodes, self.names)).collect()
     }
 }
 
@@ -207,23 +207,29 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers_memory()?;
     let tree @ (dominators, retained) = dump.dominators()?;
-    dump.phase(Phase::FindingPaths);
+    dump.announce_phase(Phase::FindingPaths);
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
     let retained_bytes = retained.bytes_of(dominators, node);
-    let paths =
-        RootPathRows { graph, tree, roots, names: ReferenceNames::of(dump), values: ValueReader::of(dump), found };
+    let paths = RootPathRows {
+        graph,
+        dominator_tree: tree,
+        roots,
+        names: ReferenceNames::of(dump),
+        values: ValueReader::of(dump),
+        found_paths: found,
+    };
     Ok(RootPathsAnswer {
         object: RetainingObject {
             row: ObjectRow { value_words: paths.value_text(node), ..ObjectRow::new(graph, node) },
             retained_bytes,
         },
         reachability: Reachability::find(dump, graph, node),
-        shown: options.limits.shown_count(paths.len()),
+        shown_count: options.limits.shown_count(paths.len()),
         paths,
         roots_inferred: graph.roots_inferred(),
-        has_classes: !graph.types().class_objects().is_empty(),
-        all_steps: options.all_steps,
+        has_class_objects: !graph.types().class_objects().is_empty(),
+        with_loader_steps: options.with_loader_steps,
     })
 }
 
@@ -235,14 +241,14 @@ pub(super) fn find_paths<'d>(
     node: NodeId,
     options: &RootPathsOptions,
 ) -> Option<RootPaths<'d>> {
-    let is_plain = options.paths == Some(1) && !options.with_weak_roots && options.avoided.is_empty();
-    if let Some(parents) = dump.indexed_parents().filter(|_| is_plain) {
+    let is_plain = options.max_paths == Some(1) && !options.with_weak_roots && options.avoided_types.is_empty();
+    if let Some(parents) = dump.indexed_shortest_parents().filter(|_| is_plain) {
         return parents.path_to(graph, roots, node);
     }
-    let avoided = TypePattern::select_any(&options.avoided, graph);
+    let avoided = TypePattern::types_matching_any(&options.avoided_types, graph);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     // The search takes 0 for no limit, so none at all is asked for here.
-    match options.paths {
+    match options.max_paths {
         Some(0) => None,
         limit => Some(find_root_paths(graph, node, limit.unwrap_or(0), options.with_weak_roots, is_avoided)),
     }

@@ -10,35 +10,35 @@ use crate::answers::{PathStep, PathSteps, RootRow};
 #[non_exhaustive]
 pub struct PathLine {
     /// The path's place in the order of length.
-    pub path: usize,
+    pub path_place: usize,
     /// Contents of the line.
-    pub part: PathPart,
+    pub content: PathLineContent,
 }
 
 /// Contents of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathPart {
+pub enum PathLineContent {
     /// The root that holds the first object: a path's first line.
     Root(RootRow),
     /// An object.
     Object {
         /// Its place on the path; 0 for the rooted object.
-        number: usize,
+        place: usize,
         /// The object.
         step: Box<PathStep>,
     },
     /// The gap in a long path.
     Gap {
         /// Number of objects that are not shown.
-        objects: usize,
+        hidden_objects: usize,
     },
 }
 
 impl PathLine {
     /// The object of the line, if there is one.
-    pub fn object(&mut self) -> Option<&mut PathStep> {
-        match &mut self.part {
-            PathPart::Object { step, .. } => Some(step),
+    pub fn step_mut(&mut self) -> Option<&mut PathStep> {
+        match &mut self.content {
+            PathLineContent::Object { step, .. } => Some(step),
             _ => None,
         }
     }
@@ -57,7 +57,7 @@ pub struct PathLines<'a> {
     /// A path, the place on it of the next object, and what comes from there on.
     cursor: RefCell<Option<(usize, usize, PathSteps<'a>)>>,
     /// Objects say what they have to say.
-    with_values: bool,
+    shows_values: bool,
 }
 
 impl<'a> PathLines<'a> {
@@ -72,12 +72,12 @@ impl<'a> PathLines<'a> {
         });
         let line_ends = line_ends.collect();
         let tails = end_length.map_or(Vec::new(), |half| paths.path_ends(half));
-        PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None), with_values: false }
+        PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None), shows_values: false }
     }
 
     /// The same lines, whose objects tell what they say of themselves. A few reads of the dump for each.
     pub fn with_values(self) -> Self {
-        PathLines { with_values: true, ..self }
+        PathLines { shows_values: true, ..self }
     }
 
     /// Number of lines.
@@ -86,46 +86,48 @@ impl<'a> PathLines<'a> {
     }
 
     /// The lines of a path. As [`get`](Self::get).
-    pub fn of_path(&self, path: usize) -> impl Iterator<Item = PathLine> + '_ {
+    pub fn lines_of_path(&self, path: usize) -> impl Iterator<Item = PathLine> + '_ {
         let end = self.line_ends.get(path).copied().unwrap_or(0);
-        (self.start_of(path)..end).map(|line| self.get(line))
+        (self.first_line_of(path)..end).map(|line| self.get(line))
     }
 
     /// A line below `len`; past the last an empty gap. O(log objects) in order, else O(objects of the path).
     pub fn get(&self, line: usize) -> PathLine {
         let path = match self.cursor.borrow().as_ref().map(|&(path, ..)| path) {
-            Some(path) if (self.start_of(path)..self.line_ends[path]).contains(&line) => path,
+            Some(path) if (self.first_line_of(path)..self.line_ends[path]).contains(&line) => path,
             _ => self.line_ends.partition_point(|&end| end <= line),
         };
-        let mut part = self.part(path, line - self.start_of(path).min(line));
-        if let Some(PathPart::Object { step, .. }) = part.as_mut().filter(|_| self.with_values) {
+        let mut part = self.content_at(path, line - self.first_line_of(path).min(line));
+        if let Some(PathLineContent::Object { step, .. }) = part.as_mut().filter(|_| self.shows_values) {
             step.object.value_words = self.paths.value_text(step.node);
         }
-        PathLine { path, part: part.unwrap_or(PathPart::Gap { objects: 0 }) }
+        PathLine { path_place: path, content: part.unwrap_or(PathLineContent::Gap { hidden_objects: 0 }) }
     }
 
-    fn start_of(&self, path: usize) -> usize {
+    fn first_line_of(&self, path: usize) -> usize {
         path.checked_sub(1).and_then(|before| self.line_ends.get(before)).copied().unwrap_or(0)
     }
 
-    fn part(&self, path: usize, place: usize) -> Option<PathPart> {
+    fn content_at(&self, path: usize, place: usize) -> Option<PathLineContent> {
         let row = self.paths.get(path)?;
         let objects = row.length() + 1;
         if place == 0 {
-            return Some(PathPart::Root(row.root()));
+            return Some(PathLineContent::Root(row.root()));
         }
         let (number, step) = match self.end_length.filter(|half| objects > 2 * half) {
-            Some(half) if place == half + 1 => return Some(PathPart::Gap { objects: objects - 2 * half }),
+            Some(half) if place == half + 1 => {
+                return Some(PathLineContent::Gap { hidden_objects: objects - 2 * half });
+            }
             Some(half) if place > half => {
                 let after = place - half - 2;
                 (objects - half + after, self.tails.get(path)?.clone().nth(after)?)
             }
-            _ => (place - 1, self.step(path, place - 1)?),
+            _ => (place - 1, self.step_at(path, place - 1)?),
         };
-        Some(PathPart::Object { number, step: Box::new(step) })
+        Some(PathLineContent::Object { place: number, step: Box::new(step) })
     }
 
-    fn step(&self, path: usize, number: usize) -> Option<PathStep> {
+    fn step_at(&self, path: usize, number: usize) -> Option<PathStep> {
         let mut cursor = self.cursor.borrow_mut();
         let (at, mut steps) = match cursor.take() {
             Some((known, at, steps)) if known == path && at <= number => (at, steps),
@@ -157,12 +159,12 @@ mod tests {
         let answer = root_paths(&dump, &RootPathsOptions::new("9".parse().unwrap())).unwrap();
         let words = |end_length| -> Vec<String> {
             let lines = PathLines::new(&answer.paths, end_length);
-            let word = |line: PathLine| match line.part {
-                PathPart::Root(_) => "root".to_string(),
-                PathPart::Object { number, step } => format!("{number}={}", step.object.id),
-                PathPart::Gap { objects } => format!("-{objects}"),
+            let word = |line: PathLine| match line.content {
+                PathLineContent::Root(_) => "root".to_string(),
+                PathLineContent::Object { place: number, step } => format!("{number}={}", step.object.id),
+                PathLineContent::Gap { hidden_objects: objects } => format!("-{objects}"),
             };
-            assert_eq!(lines.of_path(0).count(), lines.len());
+            assert_eq!(lines.lines_of_path(0).count(), lines.len());
             (0..lines.len()).map(|line| word(lines.get(line))).collect()
         };
         assert_eq!(words(None).len(), 10);

@@ -17,7 +17,7 @@ impl CommandLine {
     }
 
     /// Options alone, of whatever command.
-    pub fn of_options() -> Self {
+    pub fn without_command() -> Self {
         CommandLine { words: Vec::new() }
     }
 
@@ -27,13 +27,13 @@ impl CommandLine {
     }
 
     /// Adds a word.
-    pub fn word(&mut self, word: impl Into<String>) -> &mut Self {
+    pub fn add_word(&mut self, word: impl Into<String>) -> &mut Self {
         self.words.push(word.into());
         self
     }
 
     /// Adds an option and its value, if there is one.
-    pub fn option(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+    pub fn add_option(&mut self, name: &str, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {
             self.words.push(name.into());
             self.words.push(value.into());
@@ -42,22 +42,22 @@ impl CommandLine {
     }
 
     /// Adds an option once for each value.
-    pub(in crate::answers) fn repeated_option<'v>(
+    pub(in crate::answers) fn add_repeated_option<'v>(
         &mut self,
         name: &str,
         values: impl IntoIterator<Item = &'v str>,
     ) -> &mut Self {
-        values.into_iter().for_each(|value| _ = self.option(name, Some(value)));
+        values.into_iter().for_each(|value| _ = self.add_option(name, Some(value)));
         self
     }
 
     /// Adds `--sort` where an order is asked for that is not the default.
-    pub(in crate::answers) fn sort_option(&mut self, order: Option<Figure>, default: Figure) -> &mut Self {
-        self.option("--sort", order.filter(|order| *order != default).map(|order| order.word))
+    pub(in crate::answers) fn add_sort_option(&mut self, order: Option<Figure>, default: Figure) -> &mut Self {
+        self.add_option("--sort", order.filter(|order| *order != default).map(|order| order.sort_word))
     }
 
     /// Adds a switch, if it is on.
-    pub fn switch(&mut self, name: &str, is_on: bool) -> &mut Self {
+    pub fn add_switch(&mut self, name: &str, is_on: bool) -> &mut Self {
         if is_on {
             self.words.push(name.into());
         }
@@ -93,13 +93,13 @@ mod tests {
     #[test]
     fn words_are_quoted_where_they_must_be() {
         let mut line = CommandLine::new("stats");
-        line.option("--type", Some("a b's")).option("--domain", None).switch("--retained", true);
+        line.add_option("--type", Some("a b's")).add_option("--domain", None).add_switch("--retained", true);
         assert_eq!(line.for_shell(Some(Path::new("x.txt"))), "heapdump stats --type \"a b's\" --retained x.txt");
         for (word, quoted) in
             [("1#1cadcb", "1#1cadcb"), ("#1", "'#1'"), ("Größe=1%", "Größe=1%"), ("a*", "'a*'"), ("", "''")]
         {
             let mut line = CommandLine::new("show");
-            assert_eq!(line.word(word).for_shell(None), format!("heapdump show {quoted}"));
+            assert_eq!(line.add_word(word).for_shell(None), format!("heapdump show {quoted}"));
         }
     }
 }

@@ -3,19 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::allocations::{AllocationDump, FrameNames, Histograms, add_counts};
+use crate::allocations::{AllocationDump, FrameNaming, Histograms, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
-use crate::analysis::diff::{Amounts, Measure, PATH_DEPTH, held_by_root_kind, totals_by_path, totals_by_path_bytes};
+use crate::analysis::diff::{
+    DiffAmounts, MAX_TYPE_PATH_LEVELS, Measure, amounts_by_root_kind, totals_by_path, totals_by_path_memory_bytes,
+};
 use crate::analysis::diff::{ObjectChanges, compare_objects};
 use crate::analysis::frame_totals::FlatAndCum;
-use crate::analysis::heap_total::HeapTotal;
+use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::GroupTally;
-use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
+use crate::analysis::retained_sets::{NO_SET, max_exact_marking_steps, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
-use crate::answers::shared::figure::{Figure, KIND, PATH, TYPE, Unit};
+use crate::answers::shared::figure::{ColumnUnit, Figure, KIND, PATH, TYPE};
 use crate::answers::shared::frame_amounts::FrameAmounts;
 use crate::answers::shared::groups::{Groups, SameNameTypes};
-use crate::answers::shared::heaps::{HeapChoice, heap_title};
+use crate::answers::shared::heaps::{AllocationHeapChoice, heap_title};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -51,14 +53,14 @@ impl DiffBy {
     ];
 
     /// What frames of stacks have to be named by, where rows of allocations are the names of frames.
-    pub fn frame_names(self) -> Option<FrameNames> {
+    pub fn frame_names(self) -> Option<FrameNaming> {
         if let DiffBy::Groups(by) = self { by.frame_names() } else { None }
     }
 
     /// The word for one row, and several in a sentence.
-    pub(in crate::answers) fn titles(self) -> (&'static str, &'static str) {
+    pub(in crate::answers) fn row_word_and_plural(self) -> (&'static str, &'static str) {
         match self {
-            DiffBy::Groups(by) => (by.name(), by.titles().1),
+            DiffBy::Groups(by) => (by.name(), by.title_and_plural().1),
             DiffBy::Paths => ("path", "paths"),
             DiffBy::RootKinds => ("root-kind", "kinds of roots"),
             DiffBy::Backtraces => ("backtrace", "backtraces"),
@@ -76,9 +78,9 @@ impl Default for DiffBy {
 /// One of the dumps that are compared: its amounts by name.
 pub(in crate::answers) struct DumpSide {
     pub(in crate::answers) totals: GroupTally,
-    pub(in crate::answers) rows: BTreeMap<String, Amounts>,
+    pub(in crate::answers) amounts_by_name: BTreeMap<String, DiffAmounts>,
     /// Memory that the rows of this dump and of the one before it take, where names are long.
-    pub(in crate::answers) row_bytes: u64,
+    pub(in crate::answers) row_memory_bytes: u64,
     pub(in crate::answers) roots_inferred: bool,
 }
 
@@ -93,7 +95,7 @@ impl DumpSide {
         row_bytes: u64,
     ) -> Result<Self, AnswerError> {
         if let Content::Histograms(histograms) = dump.content() {
-            return DumpSide::of_histogram(histograms, histograms.chosen, objects, by, retained);
+            return DumpSide::of_histogram(histograms, histograms.chosen_index, objects, by, retained);
         }
         let scope = objects.resolve(dump)?;
         let graph = scope.graph();
@@ -102,21 +104,26 @@ impl DumpSide {
         let tallies = groups.tally(dump.reachable());
         let mut totals = GroupTally::default();
         tallies.iter().for_each(|tally| totals.add(tally));
-        let mut side = DumpSide { totals, rows: BTreeMap::new(), row_bytes, roots_inferred: graph.roots_inferred() };
+        let mut side = DumpSide {
+            totals,
+            amounts_by_name: BTreeMap::new(),
+            row_memory_bytes: row_bytes,
+            roots_inferred: graph.roots_inferred(),
+        };
         match by {
-            DiffBy::RootKinds => side.rows = held_by_root_kind(graph),
+            DiffBy::RootKinds => side.amounts_by_name = amounts_by_root_kind(graph),
             DiffBy::Paths => side.add_paths(dump, &scope, objects)?,
             DiffBy::Objects => {}
             DiffBy::Groups(_) | DiffBy::Backtraces => {
                 let rows = groups.names.iter().zip(&tallies).filter(|(_, tally)| tally.objects > 0);
-                side.rows = rows
+                side.amounts_by_name = rows
                     .map(|(name, tally)| {
                         let count = Some(tally.objects);
-                        (name.clone(), Amounts { count, bytes: tally.shallow_bytes, retained_bytes: 0 })
+                        (name.clone(), DiffAmounts { count, bytes: tally.shallow_bytes, retained_bytes: 0 })
                     })
                     .collect();
                 if retained {
-                    side.add_retained(dump, &groups)?;
+                    side.add_retained_bytes(dump, &groups)?;
                 }
             }
         }
@@ -125,7 +132,7 @@ impl DumpSide {
 
     /// One of the histograms of a dump of types alone. Error: if more than types is asked for.
     pub(in crate::answers) fn of_histogram(
-        histograms: &Histograms,
+        histograms: &ClassHistograms,
         place: usize,
         objects: &ScopeOptions,
         by: DiffBy,
@@ -136,14 +143,19 @@ impl DumpSide {
             DiffBy::Groups(by @ (GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_))) if !retained => by,
             _ => return Err(AnswerError::NeedsObjects),
         };
-        let mut side =
-            DumpSide { totals: GroupTally::default(), rows: BTreeMap::new(), row_bytes: 0, roots_inferred: false };
-        let types = histograms.types(place).filter(|(name, objects_of, _)| {
+        let mut side = DumpSide {
+            totals: GroupTally::default(),
+            amounts_by_name: BTreeMap::new(),
+            row_memory_bytes: 0,
+            roots_inferred: false,
+        };
+        let types = histograms.type_rows(place).filter(|(name, objects_of, _)| {
             *objects_of > 0 && objects.types.as_ref().is_none_or(|pattern| pattern.matches(name))
         });
         for (name, objects, bytes) in types {
             let name = group_by.group_of_type_name(name).to_string();
-            let row = side.rows.entry(name).or_insert(Amounts { count: Some(0), bytes: 0, retained_bytes: 0 });
+            let row =
+                side.amounts_by_name.entry(name).or_insert(DiffAmounts { count: Some(0), bytes: 0, retained_bytes: 0 });
             row.count = row.count.map(|count| count.saturating_add(objects));
             row.bytes = row.bytes.saturating_add(bytes);
             side.totals.objects = side.totals.objects.saturating_add(objects);
@@ -158,7 +170,7 @@ impl DumpSide {
         dump: &OpenDump,
         allocations: &AllocationDump,
         objects: &ScopeOptions,
-        heaps: &HeapChoice,
+        heaps: &AllocationHeapChoice,
         by: DiffBy,
     ) -> Result<Self, AnswerError> {
         objects.check_on_allocations()?;
@@ -175,8 +187,8 @@ impl DumpSide {
             }
         } else if by == DiffBy::default() {
             for heap in chosen {
-                let top = HeapTotal::compute(heap);
-                if top.pairs_left_out > 0 {
+                let top = AllocationHeapTotal::compute(heap);
+                if top.left_out_pair_count > 0 {
                     return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
                 }
                 total.add(top.total.bytes, top.total.allocations);
@@ -199,9 +211,9 @@ impl DumpSide {
         Ok(DumpSide { totals, rows, row_bytes: 0, roots_inferred: false })
     }
 
-    fn add_retained(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {
-        for (name, topmost) in groups.names.iter().zip(groups.topmost(dump)?) {
-            if let Some(row) = self.rows.get_mut(name) {
+    fn add_retained_bytes(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {
+        for (name, topmost) in groups.names.iter().zip(groups.topmost_totals(dump)?) {
+            if let Some(row) = self.amounts_by_name.get_mut(name) {
                 row.retained_bytes = topmost.retained_bytes;
             }
         }
@@ -211,15 +223,22 @@ impl DumpSide {
     fn add_paths(&mut self, dump: &OpenDump, scope: &Scope<'_>, objects: &ScopeOptions) -> Result<(), AnswerError> {
         let graph = scope.graph();
         let (dominators, _) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+        dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
         let children = dominators.children();
         let tops = scope.top_level(dominators).into_iter();
-        let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
-        self.row_bytes += totals_by_path_bytes(graph, &tree);
-        dump.check_answer(AnswerNeed::DominatorDescent, self.row_bytes)?;
-        self.rows = totals_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
+        let tree = TypeTree::build(
+            graph,
+            dominators,
+            &children,
+            tops,
+            MAX_TYPE_PATH_LEVELS,
+            scope.chosen_objects(dominators).as_ref(),
+        );
+        self.row_memory_bytes += totals_by_path_memory_bytes(graph, &tree);
+        dump.check_answer_memory(AnswerNeed::DominatorDescent, self.row_memory_bytes)?;
+        self.amounts_by_name = totals_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
         if let Some(pattern) = &objects.types {
-            self.rows.retain(|path, _| pattern.matches(path));
+            self.amounts_by_name.retain(|path, _| pattern.matches(path));
         }
         Ok(())
     }
@@ -272,11 +291,11 @@ const HELD_COLUMNS: [Figure; 3] = change_columns(
 /// Growth in shallow bytes; of paths in what they retain, of kinds of roots in what these alone hold.
 pub const SHALLOW_DELTA: Figure = Figure::bytes("shallow_bytes_delta", "Shallow\n+-", "shallow");
 /// Growth in objects; of kinds of roots in roots.
-pub const OBJECTS_DELTA: Figure = Figure::new("objects_delta", "Objects\n+-", Unit::Count, "objects");
+pub const OBJECTS_DELTA: Figure = Figure::new("objects_delta", "Objects\n+-", ColumnUnit::Count, "objects");
 /// Growth in retained bytes.
 pub const RETAINED_DELTA: Figure = Figure::bytes("retained_bytes_delta", "Retained\n+-", "retained");
 /// Growth in bytes as a share of the old ones.
-pub const PERCENT: Figure = Figure::new("percent", "+%", Unit::Share, "percent");
+pub const GROWTH_PERCENT: Figure = Figure::new("percent", "+%", ColumnUnit::Share, "percent");
 /// Bytes of a row in the old dump, of allocations or of objects.
 pub const TOTAL_OLD: Figure = Figure::bytes("total_bytes_old", "Old", "old");
 /// Bytes of a row in the new dump, of allocations or of objects.
@@ -297,21 +316,21 @@ const TOTAL_COLUMNS: [Figure; 3] = [TOTAL_OLD, TOTAL_NEW, TOTAL_DELTA];
 const ALLOCATIONS_COLUMNS: [Figure; 3] =
     change_columns(("allocations_old", "Old"), ("allocations_new", "New"), ALLOCATIONS_DELTA);
 /// Objects in the new dump: those that came, or all of a row.
-pub const NEW: Figure = Figure::count("new", "New");
+pub const NEW_OBJECTS: Figure = Figure::count("new", "New");
 /// Their bytes.
 pub const NEW_BYTES: Figure = Figure::bytes("new_bytes", "New\nbytes", "new_bytes");
 /// Objects in the old dump alone.
-pub const GONE: Figure = Figure::count("gone", "Gone");
+pub const GONE_OBJECTS: Figure = Figure::count("gone", "Gone");
 /// Bytes of objects in the old dump alone.
 pub const GONE_BYTES: Figure = Figure::bytes("gone_bytes", "Gone\nbytes", "gone_bytes");
 /// New bytes without those that are gone.
-pub const GROWTH: Figure = Figure::bytes("growth", "Growth", "growth");
+pub const NET_GROWTH_BYTES: Figure = Figure::bytes("growth", "Growth", "growth");
 
 impl DiffBy {
     /// The column with the names of rows.
     pub fn name_figure(self) -> Figure {
         match self {
-            DiffBy::RootKinds => Figure { unit: Unit::Text, ..KIND },
+            DiffBy::RootKinds => Figure { unit: ColumnUnit::Text, ..KIND },
             DiffBy::Paths | DiffBy::Backtraces => PATH,
             DiffBy::Groups(by) => by.figure(),
             DiffBy::Objects => TYPE,
@@ -341,30 +360,36 @@ impl DiffBy {
         };
         let (count, bytes) = match self {
             DiffBy::Objects => {
-                let columns =
-                    [(NEW, Count, New), (NEW_BYTES, Bytes, New), (GONE, Count, Old), (GONE_BYTES, Bytes, Old)];
+                let columns = [
+                    (NEW_OBJECTS, Count, New),
+                    (NEW_BYTES, Bytes, New),
+                    (GONE_OBJECTS, Count, Old),
+                    (GONE_BYTES, Bytes, Old),
+                ];
                 return columns.map(|(figure, measure, value)| DiffColumn { figure, measure, value }).to_vec();
             }
             _ if !of_objects && self.frame_names().is_some() => {
-                return sides(Bytes, FLAT_COLUMNS).chain(sides(Measure::Retained, CUM_COLUMNS)).collect();
+                return sides(Bytes, FLAT_COLUMNS).chain(sides(Measure::RetainedBytes, CUM_COLUMNS)).collect();
             }
             _ if !of_objects => return sides(Bytes, TOTAL_COLUMNS).chain(sides(Count, ALLOCATIONS_COLUMNS)).collect(),
             DiffBy::RootKinds => (ROOTS_COLUMNS, HELD_COLUMNS),
             DiffBy::Paths | DiffBy::Backtraces => (OBJECTS_COLUMNS, RETAINED_COLUMNS),
             DiffBy::Groups(_) => (OBJECTS_COLUMNS, SHALLOW_COLUMNS),
         };
-        let retained = retained.then(|| sides(Measure::Retained, RETAINED_COLUMNS)).into_iter().flatten();
+        let retained = retained.then(|| sides(Measure::RetainedBytes, RETAINED_COLUMNS)).into_iter().flatten();
         sides(Count, count).chain(sides(Bytes, bytes)).chain(retained).collect()
     }
 
     /// Figures that the rows of a diff can be ordered by.
     pub fn orders(self, of_objects: bool, retained: bool) -> Vec<Figure> {
         let mut orders = match (self, of_objects) {
-            (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],
-            (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, by.figure()],
-            (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, TYPE],
-            (by, false) if by.frame_names().is_some() => vec![FLAT_DELTA, CUM_DELTA, PERCENT, by.name_figure()],
-            (by, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, by.name_figure().with_sort_word("name")],
+            (DiffBy::Objects, _) => vec![NET_GROWTH_BYTES, NEW_OBJECTS, NEW_BYTES, GONE_BYTES, TYPE],
+            (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, GROWTH_PERCENT, by.figure()],
+            (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, GROWTH_PERCENT, TYPE],
+            (by, false) if by.frame_names().is_some() => vec![FLAT_DELTA, CUM_DELTA, GROWTH_PERCENT, by.name_figure()],
+            (by, false) => {
+                vec![TOTAL_DELTA, GROWTH_PERCENT, TOTAL_NEW, TOTAL_OLD, by.name_figure().with_sort_word("name")]
+            }
         };
         orders.extend(retained.then_some(RETAINED_DELTA));
         orders
@@ -376,7 +401,7 @@ pub(in crate::answers) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Resu
     let [old, new] = [old, new].map(OpenDump::info);
     match old.runtime() == new.runtime() {
         true => Ok(()),
-        false => Err(AnswerError::MixedFormats(old.format.to_string(), new.format.to_string())),
+        false => Err(AnswerError::MixedRuntimes(old.format.to_string(), new.format.to_string())),
     }
 }
 
@@ -402,10 +427,10 @@ pub(in crate::answers) fn retained_bytes_of_set(
     graph: &HeapGraph,
     set: &NodeSet,
 ) -> Result<u64, AnswerError> {
-    dump.check_exact_retained()?;
-    dump.phase(Phase::ComputingExactRetained);
+    dump.check_exact_retained_memory()?;
+    dump.announce_phase(Phase::ComputingExactRetained);
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };
-    let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph), |_| {});
+    let bytes = retained_exact_by_set(graph, &[0], set_of, max_exact_marking_steps(graph), |_| {});
     let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(set.len() as u64))?;
     let reachable = dump.reachable();
     let unreached =

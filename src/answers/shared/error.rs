@@ -3,7 +3,7 @@
 use crate::answers::shared::GroupBy;
 use crate::dump::{DominatorError, MemoryError, NoValues};
 use crate::filter::{FilterError, FilterProblem};
-use crate::units::count_of;
+use crate::units::count_with_noun;
 
 /// Dumps that prove that something grows, at least: two steps up prove nothing.
 pub const MIN_JUDGED_DUMPS: usize = 4;
@@ -128,11 +128,11 @@ pub enum AnswerError {
     NotText(String),
     /// Dumps of two formats: types of different runtimes do not compare.
     #[error("one dump is {0}, another {1}: types of different runtimes do not compare")]
-    MixedFormats(String, String),
+    MixedRuntimes(String, String),
     /// Dumps are to be put in order by their times, and one has none.
     #[error("not every dump says when it was taken")]
     NoDumpTimes,
-    /// So few dumps that can be read prove nothing of what grows, or have no trend: how many it takes.
+    /// So few dumps that can be read prove nothing of what grows, or have no trend: how many there are, how many it takes.
     #[error("{text}", text = too_few_dumps_text(*.0, *.1))]
     TooFewDumps(usize, usize),
     /// The dump does not have what an expression names.
@@ -161,7 +161,7 @@ impl From<FilterProblem> for AnswerError {
 }
 
 fn too_few_dumps_text(there: usize, least: usize) -> String {
-    let dumps = count_of(there as u64, "dumps");
+    let dumps = count_with_noun(there as u64, "dumps");
     match least {
         MIN_JUDGED_DUMPS => {
             format!("a row that grows over {dumps} proves nothing: it takes {MIN_JUDGED_DUMPS} that can be read")

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::heaps::{HeapRow, heap_title};
+use super::allocation_heaps::{HeapRow, heap_title};
 use super::{AnswerError, GroupBy};
-use crate::allocations::{AllocationDump, AllocationHeap, FrameNames, NameId};
+use crate::allocations::{AllocationDump, AllocationHeap, FrameNaming, NameId};
 use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::frame_totals::{AmountsByFrame, FlatAndCum, cum_bytes_of_names, totals_by_frame_name};
 use crate::analysis::type_patterns::TypePattern;
 use crate::dump::OpenDump;
 
 /// Memory for a node or an entry: in the totals by node, and those by name.
-const BYTES_PER_ROW: u64 = 400;
+const MEMORY_BYTES_PER_ROW: u64 = 400;
 /// The name of what has no stack.
-const NO_STACK: &str = "(no stack)";
+const NO_STACK_NAME: &str = "(no stack)";
 
 /// Amounts of heaps.
 pub(in crate::answers) struct FrameAmounts<'d> {
@@ -35,15 +35,15 @@ impl<'d> FrameAmounts<'d> {
         dump: &OpenDump,
         allocations: &'d AllocationDump,
         heaps: &[&AllocationHeap],
-        frame_names: FrameNames,
+        frame_names: FrameNaming,
         patterns: impl Iterator<Item = &'p TypePattern> + Clone,
     ) -> Result<Self, AnswerError> {
-        if allocations.frame_names != frame_names {
+        if allocations.frame_naming != frame_names {
             let by = GroupBy::of_frames(frame_names);
             return Err(AnswerError::NoSuchGroups(by, "more of frames than their functions"));
         }
-        let rows: usize = heaps.iter().map(|heap| heap.row_count()).sum();
-        dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+        let rows: usize = heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
+        dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
         let mut amounts = FrameAmounts {
             total: AllocationAmount::default(),
             by_name: BTreeMap::new(),
@@ -52,14 +52,14 @@ impl<'d> FrameAmounts<'d> {
         };
         for heap in heaps {
             let totals = AmountsByFrame::compute(heap);
-            if totals.pairs_left_out > 0 {
+            if totals.left_out_pair_count > 0 {
                 return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
             }
             let total = totals.total();
             amounts.total.add(total.bytes, total.allocations);
             amounts.heaps.push(HeapRow::new(heap, &total));
             for (name, of_name) in totals_by_frame_name(heap, &totals) {
-                let name = Some(allocations.names.text(name)).filter(|name| !name.is_empty()).unwrap_or(NO_STACK);
+                let name = Some(allocations.names.text(name)).filter(|name| !name.is_empty()).unwrap_or(NO_STACK_NAME);
                 amounts.by_name.entry(name).or_default().add_amounts(&of_name);
             }
             for (bytes, pattern) in amounts.cum_bytes_of_patterns.iter_mut().zip(patterns.clone()) {

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::ObjectRow;
 use super::rows::is_false;
 use super::values::ShownValue;
-use crate::graph::{HeapGraph, Line, StackFrame, Thread};
+use crate::graph::{HeapGraph, SourceLine, StackFrame, Thread};
 
 /// An object that lies on a stack.
 #[derive(Debug, Clone, Serialize)]
@@ -30,19 +30,19 @@ pub struct ThreadStack<'d> {
     graph: &'d HeapGraph,
     frames: &'d [StackFrame],
     /// Of each object its frame, ascending, and its row where every object has one and so has a frame without.
-    places: Vec<(usize, usize)>,
+    frame_and_row_by_local: Vec<(usize, usize)>,
     locals: Vec<LocalRow>,
 }
 
 impl<'d> ThreadStack<'d> {
     pub(in crate::answers) fn new(graph: &'d HeapGraph, thread: &Thread) -> Self {
-        ThreadStack { graph, frames: graph.frames_of(thread), places: Vec::new(), locals: Vec::new() }
+        ThreadStack { graph, frames: graph.frames_of(thread), frame_and_row_by_local: Vec::new(), locals: Vec::new() }
     }
 
     /// Adds an object to a frame: the one that the last object was added to, or one behind it.
-    pub(in crate::answers) fn add(&mut self, frame: usize, local: LocalRow) {
-        let row = self.places.last().map_or(frame, |&(last, row)| row + (frame - last).max(1));
-        self.places.push((frame, row));
+    pub(in crate::answers) fn add_local(&mut self, frame: usize, local: LocalRow) {
+        let row = self.frame_and_row_by_local.last().map_or(frame, |&(last, row)| row + (frame - last).max(1));
+        self.frame_and_row_by_local.push((frame, row));
         self.locals.push(local);
     }
 
@@ -63,8 +63,8 @@ impl<'d> ThreadStack<'d> {
 
     /// One of the calls, 0 the innermost. O(log objects).
     pub fn get(&self, at: usize) -> Option<FrameRow<'_>> {
-        let start = self.places.partition_point(|place| place.0 < at);
-        let end = self.places.partition_point(|place| place.0 <= at);
+        let start = self.frame_and_row_by_local.partition_point(|place| place.0 < at);
+        let end = self.frame_and_row_by_local.partition_point(|place| place.0 <= at);
         Some(FrameRow::new(self.graph, self.frames.get(at)?, &self.locals[start..end]))
     }
 
@@ -75,13 +75,13 @@ impl<'d> ThreadStack<'d> {
 
     /// Rows when every object has one, and so has a frame without. O(1).
     pub fn row_count(&self) -> usize {
-        self.len() + self.places.last().map_or(0, |&(frame, row)| row - frame)
+        self.len() + self.frame_and_row_by_local.last().map_or(0, |&(frame, row)| row - frame)
     }
 
     /// One of these rows: the frame's number, the frame, and the object. O(log objects).
     pub fn row(&self, row: usize) -> Option<(usize, FrameRow<'_>, Option<&LocalRow>)> {
-        let before = self.places.partition_point(|place| place.1 <= row).checked_sub(1);
-        let (frame, of_frame) = before.map_or((0, 0), |before| self.places[before]);
+        let before = self.frame_and_row_by_local.partition_point(|place| place.1 <= row).checked_sub(1);
+        let (frame, of_frame) = before.map_or((0, 0), |before| self.frame_and_row_by_local[before]);
         let local = before.filter(|_| of_frame == row).map(|before| &self.locals[before]);
         let frame = frame + (row - of_frame);
         Some((frame, self.get(frame)?, local))
@@ -122,10 +122,10 @@ impl<'s> FrameRow<'s> {
             signature: frame.signature.map(|signature| types.text(signature).to_string()),
             file: frame.source_file.map(|file| types.text(file).to_string()),
             line: match frame.line {
-                Line::Number(line) => Some(line),
+                SourceLine::Number(line) => Some(line),
                 _ => None,
             },
-            native: frame.line == Line::Native,
+            native: frame.line == SourceLine::Native,
             locals,
         }
     }
@@ -142,7 +142,7 @@ impl<'s> FrameRow<'s> {
     }
 
     /// The call as stack traces of Java have it: `zoo.Zoo.innermost(Zoo.java:77)`.
-    pub fn trace_text(&self) -> String {
+    pub fn java_trace_text(&self) -> String {
         let place = match (&self.file, self.line) {
             _ if self.native => "Native Method".into(),
             (Some(file), Some(line)) => format!("{file}:{line}"),

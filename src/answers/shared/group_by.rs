@@ -1,7 +1,7 @@
 //! Groups of objects, by type, package, owner and more.
 
-use super::figure::{Figure, TYPE, Unit};
-use crate::allocations::FrameNames;
+use super::figure::{ColumnUnit, Figure, TYPE};
+use crate::allocations::FrameNaming;
 use crate::analysis::histogram::package_of;
 use crate::graph::{HeapGraph, TypeId};
 
@@ -25,9 +25,9 @@ pub enum GroupBy {
     /// The loader of their type.
     Loader,
     /// The part of the heap that they are in.
-    Heap,
+    HeapPart,
     /// The time at which they were allocated.
-    Interval,
+    AllocationInterval,
     /// The file of the program that allocated them.
     File,
     /// The strength of their references: strong, or only references that the runtime may give up.
@@ -73,9 +73,9 @@ impl GroupBy {
         ("module", GroupBy::Module),
         ("generation", GroupBy::Generation),
         ("loader", GroupBy::Loader),
-        ("heap", GroupBy::Heap),
+        ("heap", GroupBy::HeapPart),
         ("held", GroupBy::ReferenceStrength),
-        ("interval", GroupBy::Interval),
+        ("interval", GroupBy::AllocationInterval),
         ("file", GroupBy::File),
         ("function", GroupBy::Function),
         ("line", GroupBy::Line),
@@ -86,27 +86,27 @@ impl GroupBy {
     ];
 
     /// Returns true where library objects are charged to the program's own.
-    pub fn is_owner(self) -> bool {
+    pub fn is_by_owner(self) -> bool {
         matches!(self, GroupBy::Owner | GroupBy::OwnerPackage)
     }
 
     /// Groups by the names of frames.
-    pub fn of_frames(frame_names: FrameNames) -> Self {
+    pub fn of_frames(frame_names: FrameNaming) -> Self {
         match frame_names {
-            FrameNames::Function => GroupBy::Function,
-            FrameNames::Line => GroupBy::Line,
-            FrameNames::File => GroupBy::File,
-            FrameNames::Module => GroupBy::Module,
+            FrameNaming::Function => GroupBy::Function,
+            FrameNaming::Line => GroupBy::Line,
+            FrameNaming::File => GroupBy::File,
+            FrameNaming::Module => GroupBy::Module,
         }
     }
 
     /// What frames of stacks have to be named by, where groups of allocations are the names of frames.
-    pub fn frame_names(self) -> Option<FrameNames> {
+    pub fn frame_names(self) -> Option<FrameNaming> {
         match self {
-            GroupBy::Function => Some(FrameNames::Function),
-            GroupBy::Line => Some(FrameNames::Line),
-            GroupBy::File => Some(FrameNames::File),
-            GroupBy::Module => Some(FrameNames::Module),
+            GroupBy::Function => Some(FrameNaming::Function),
+            GroupBy::Line => Some(FrameNaming::FunctionAndLine),
+            GroupBy::File => Some(FrameNaming::File),
+            GroupBy::Module => Some(FrameNaming::Module),
             _ => None,
         }
     }
@@ -116,7 +116,7 @@ impl GroupBy {
         Self::WORDS_OF_HISTOGRAMS.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
     }
 
-    pub(in crate::answers) fn is_package(self) -> bool {
+    pub(in crate::answers) fn is_by_package(self) -> bool {
         matches!(self, GroupBy::Package | GroupBy::PackageLevels(_))
     }
 
@@ -124,12 +124,12 @@ impl GroupBy {
     pub fn figure(self) -> Figure {
         match self {
             GroupBy::Type => TYPE,
-            by => Figure::new("group", by.titles().0, Unit::Text, by.name()),
+            by => Figure::new("group", by.title_and_plural().0, ColumnUnit::Text, by.name()),
         }
     }
 
     /// The title of one group above a column, and the word for several in a sentence.
-    pub fn titles(self) -> (&'static str, &'static str) {
+    pub fn title_and_plural(self) -> (&'static str, &'static str) {
         match self {
             GroupBy::Type => ("Type", "types"),
             GroupBy::Package | GroupBy::PackageLevels(_) => ("Package", "packages"),
@@ -137,10 +137,10 @@ impl GroupBy {
             GroupBy::Module => ("Module", "modules"),
             GroupBy::Generation => ("Generation", "generations"),
             GroupBy::Loader => ("Loader", "loaders"),
-            GroupBy::Heap => ("Heap", "heaps"),
+            GroupBy::HeapPart => ("Heap", "heaps"),
             GroupBy::ReferenceStrength => ("Held", "groups"),
             GroupBy::File => ("File", "files"),
-            GroupBy::Interval => ("Interval", "intervals"),
+            GroupBy::AllocationInterval => ("Interval", "intervals"),
             GroupBy::Owner | GroupBy::OwnerPackage => ("Owner", "owners"),
             GroupBy::Function => ("Function", "functions"),
             GroupBy::Line => ("Line", "lines"),
@@ -158,7 +158,7 @@ impl GroupBy {
 
     /// The package of a type. Of nested .NET types the dump names neither the namespace nor the type around them, as of types
     /// outside any namespace: those belong to their module, as `System.Private.CoreLib.dll (no namespace)`.
-    pub(super) fn package(self, graph: &HeapGraph, type_id: TypeId) -> String {
+    pub(super) fn package_or_module_name(self, graph: &HeapGraph, type_id: TypeId) -> String {
         match (self.group_of_type_name(graph.type_name(type_id)), graph.types().module(type_id)) {
             (NO_PACKAGE, Some(module)) => format!("{module} (no namespace)"),
             (package, _) => package.to_string(),

@@ -7,12 +7,12 @@ use super::histogram_row::{LoaderRow, loader_key, loader_row, loader_text};
 use super::values::unreadable_values;
 use super::{AnswerError, GroupBy, Scope};
 use crate::analysis::dominators::DominatorNode;
-use crate::analysis::histogram::{Estimate, GroupTally, tally_types};
+use crate::analysis::histogram::{GroupTally, SampleEstimate, tally_types};
 use crate::analysis::reachability_strength::{ReachabilityStrength, reachability_strengths};
 use crate::analysis::retained_sets::{NO_SET, TopmostTotals, retained_lower_bound_by_set};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
-use crate::input::{AllocationGroup, ShownValue};
+use crate::input::{AllocationGrouping, ShownValue};
 
 /// Groups of the objects of a scope: their names, and which object is in which.
 pub(crate) struct Groups<'d> {
@@ -23,14 +23,14 @@ pub(crate) struct Groups<'d> {
     /// The module of each group, where types of one name are apart and modules are known; else empty.
     pub(in crate::answers) modules: Vec<String>,
     /// By group, where the groups are types: the first of its types.
-    types: Vec<TypeId>,
+    first_type_by_group: Vec<TypeId>,
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
     group_of_type: Vec<u32>,
     /// For groups by place (section, generation): runs of objects, ascending, and the group of each.
     groups_by_node_range: Vec<(Range<usize>, u32)>,
     /// By object, where that is what they are grouped by.
     group_of_node: Vec<u32>,
-    nodes: Range<usize>,
+    node_range: Range<usize>,
     /// Objects that fulfil the scope's expression, where it has one.
     matching: Option<NodeSet>,
 }
@@ -58,11 +58,11 @@ impl<'d> Groups<'d> {
     /// does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: SameNameTypes) -> Result<Self, AnswerError> {
         let graph = scope.graph();
-        let apart = if graph.types().have_places() { SameNameTypes::Separate } else { apart };
+        let apart = if graph.types().have_constructor_places() { SameNameTypes::Separate } else { apart };
         let types = graph.types();
         let by_allocation = match by {
-            GroupBy::File => Some(AllocationGroup::File),
-            GroupBy::Generation if graph.generations().is_empty() => Some(AllocationGroup::CollectionCount),
+            GroupBy::File => Some(AllocationGrouping::File),
+            GroupBy::Generation if graph.generations().is_empty() => Some(AllocationGrouping::CollectionCount),
             _ => None,
         };
         let allocated = match scope.details().zip(by_allocation) {
@@ -70,7 +70,7 @@ impl<'d> Groups<'d> {
             None => None,
         };
         let missing = match by {
-            _ if by.is_package() && !graph.has_packages() => Some("which package a type is in"),
+            _ if by.is_by_package() && !graph.types_may_have_packages() => Some("which package a type is in"),
             GroupBy::Module if !types.have_modules() => Some("which module a type is from"),
             GroupBy::Generation if graph.generations().is_empty() && allocated.is_none() => {
                 Some("where generations are")
@@ -79,9 +79,11 @@ impl<'d> Groups<'d> {
             GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
                 Some("what loaded its types")
             }
-            GroupBy::Heap if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
+            GroupBy::HeapPart if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
             GroupBy::Function | GroupBy::Line => Some("stacks of allocations that are counted"),
-            GroupBy::Interval if graph.allocation_intervals.names.is_empty() => Some("when objects were allocated"),
+            GroupBy::AllocationInterval if graph.allocation_intervals.names.is_empty() => {
+                Some("when objects were allocated")
+            }
             _ => None,
         };
         if let Some(missing) = missing {
@@ -109,7 +111,7 @@ impl<'d> Groups<'d> {
                 }
                 let type_id = TypeId::new(index);
                 // Types that the dump tells apart by their places are groups of their own: there may be very many.
-                if by == GroupBy::Type && graph.types().have_places() {
+                if by == GroupBy::Type && graph.types().have_constructor_places() {
                     names.push(graph.type_name(type_id).to_string());
                     types.push(type_id);
                     if graph.types().have_modules() {
@@ -120,8 +122,8 @@ impl<'d> Groups<'d> {
                 let key = match by {
                     GroupBy::Section
                     | GroupBy::Generation
-                    | GroupBy::Heap
-                    | GroupBy::Interval
+                    | GroupBy::HeapPart
+                    | GroupBy::AllocationInterval
                     | GroupBy::ReferenceStrength
                     | GroupBy::File
                     | GroupBy::Function
@@ -139,7 +141,9 @@ impl<'d> Groups<'d> {
                         };
                         (graph.type_name(type_id).to_string(), apart)
                     }
-                    GroupBy::Package | GroupBy::PackageLevels(_) => (by.package(graph, type_id), String::new()),
+                    GroupBy::Package | GroupBy::PackageLevels(_) => {
+                        (by.package_or_module_name(graph, type_id), String::new())
+                    }
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.clone());
@@ -154,7 +158,7 @@ impl<'d> Groups<'d> {
         let mut places = Vec::new();
         match by {
             GroupBy::Section => {
-                names = section_names(graph);
+                names = unique_section_names(graph);
                 places = (0..names.len()).map(|at| (graph.section_nodes(SectionId::new(at)), at as u32)).collect();
             }
             _ if !group_of_node.is_empty() => names = of_nodes,
@@ -166,11 +170,11 @@ impl<'d> Groups<'d> {
                 places = graph.generations().iter().map(|run| (run.nodes.clone(), number(run.generation))).collect();
                 names = known.iter().map(|generation| generation.name()).collect();
             }
-            GroupBy::Heap => {
+            GroupBy::HeapPart => {
                 names = graph.heap_parts().names.clone();
                 places = graph.heap_parts().runs.clone();
             }
-            GroupBy::Interval => {
+            GroupBy::AllocationInterval => {
                 names = graph.allocation_intervals.names.clone();
                 places = graph.allocation_intervals.runs.clone();
             }
@@ -181,44 +185,45 @@ impl<'d> Groups<'d> {
             by,
             names,
             modules,
-            types,
+            first_type_by_group: types,
             group_of_type,
             groups_by_node_range: places,
             group_of_node,
-            nodes: scope.range(),
+            node_range: scope.node_range(),
             matching: scope.matching().cloned(),
         })
     }
 
     pub(in crate::answers) fn type_of_group(&self, group: u32) -> Option<TypeId> {
-        self.types.get(group as usize).copied().filter(|_| self.by == GroupBy::Type)
+        self.first_type_by_group.get(group as usize).copied().filter(|_| self.by == GroupBy::Type)
     }
 
-    fn is_by_place(&self) -> bool {
+    /// Returns true where groups are runs of objects that lie side by side, as sections are.
+    fn is_by_node_range(&self) -> bool {
         let is_of_places =
-            matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval);
+            matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::HeapPart | GroupBy::AllocationInterval);
         is_of_places && self.group_of_node.is_empty()
     }
 
     pub(in crate::answers) fn loader_of(&self, group: u32) -> Loader {
-        self.types.get(group as usize).map_or(Loader::Unknown, |&first| self.graph.types().loader(first))
+        self.first_type_by_group.get(group as usize).map_or(Loader::Unknown, |&first| self.graph.types().loader(first))
     }
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
     pub(crate) fn group_of(&self, node: NodeId) -> u32 {
         let is_left_out = self.matching.as_ref().is_some_and(|matching| !matching.contains(node));
-        if is_left_out { NO_SET } else { self.group_of_any_object(node) }
+        if is_left_out { NO_SET } else { self.group_ignoring_filter(node) }
     }
 
     /// The same, whether the object fulfils the scope's expression or not.
-    fn group_of_any_object(&self, node: NodeId) -> u32 {
-        if !self.nodes.contains(&node.index()) || !self.graph.is_counted(node) {
+    fn group_ignoring_filter(&self, node: NodeId) -> u32 {
+        if !self.node_range.contains(&node.index()) || !self.graph.is_counted_in_histograms(node) {
             return NO_SET;
         }
         match self.group_of_type[self.graph.type_of(node).index()] {
             NO_SET => NO_SET,
             _ if !self.group_of_node.is_empty() => self.group_of_node[node.index()],
-            _ if self.is_by_place() => {
+            _ if self.is_by_node_range() => {
                 let at = self.groups_by_node_range.partition_point(|(nodes, _)| nodes.end <= node.index());
                 self.groups_by_node_range.get(at).map_or(NO_SET, |&(_, group)| group)
             }
@@ -232,13 +237,13 @@ impl<'d> Groups<'d> {
     }
 
     /// The same, of objects that do not fulfil the scope's expression too.
-    pub(in crate::answers) fn tally_all(&self, reachable: &NodeSet) -> Vec<GroupTally> {
-        self.tally_by(reachable, |node| self.group_of_any_object(node), false)
+    pub(in crate::answers) fn tally_ignoring_filter(&self, reachable: &NodeSet) -> Vec<GroupTally> {
+        self.tally_by(reachable, |node| self.group_ignoring_filter(node), false)
     }
 
     fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<GroupTally> {
         let mut tallies = vec![GroupTally::default(); self.names.len()];
-        if self.is_by_place() {
+        if self.is_by_node_range() {
             // Node by node: a dump of very many places has few objects in each.
             for (nodes, group) in &self.groups_by_node_range {
                 for node in nodes.clone().map(NodeId::new).filter(|&node| of(node) != NO_SET) {
@@ -246,14 +251,14 @@ impl<'d> Groups<'d> {
                 }
             }
         } else if !self.group_of_node.is_empty() || is_one_by_one {
-            for node in self.nodes.clone().map(NodeId::new) {
+            for node in self.node_range.clone().map(NodeId::new) {
                 if let Some(tally) = tallies.get_mut(of(node) as usize) {
                     tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
             }
         } else {
             for (tally, &group) in
-                tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.group_of_type)
+                tally_types(self.graph, reachable, self.node_range.clone()).iter().zip(&self.group_of_type)
             {
                 if group != NO_SET {
                     tallies[group as usize].add(tally);
@@ -264,9 +269,9 @@ impl<'d> Groups<'d> {
     }
 
     /// The topmost objects of each group in the dominator tree. O(objects).
-    pub(in crate::answers) fn topmost(&self, dump: &OpenDump) -> Result<Vec<TopmostTotals>, AnswerError> {
+    pub(in crate::answers) fn topmost_totals(&self, dump: &OpenDump) -> Result<Vec<TopmostTotals>, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+        dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
         let (children, groups) = (dominators.children(), self.names.len());
         let group_of = |node| self.group_of(node);
         Ok(retained_lower_bound_by_set(dominators, retained, &children, DominatorNode::ROOT, groups, group_of))
@@ -274,20 +279,20 @@ impl<'d> Groups<'d> {
 
     /// Estimates of the heap by group and in total, in a dump that is a sample: each type has its own multiplier. The total is
     /// added up by type, so that it is the same however objects are grouped. O(objects).
-    pub(in crate::answers) fn estimated(&self) -> (Vec<Estimate>, Estimate) {
-        let mut of_groups = vec![Estimate::default(); self.names.len()];
+    pub(in crate::answers) fn estimates_and_total(&self) -> (Vec<SampleEstimate>, SampleEstimate) {
+        let mut of_groups = vec![SampleEstimate::default(); self.names.len()];
         let mut of_types = vec![(0u64, 0u64); self.graph.type_count()];
-        for (node, type_id, bytes) in self.graph.objects(self.nodes.clone()) {
+        for (node, type_id, bytes) in self.graph.objects(self.node_range.clone()) {
             let group = self.group_of(node);
             if group != NO_SET {
                 of_groups[group as usize].add(1, bytes, self.graph.types().multiplier(type_id));
             }
-            if self.group_of_any_object(node) != NO_SET {
+            if self.group_ignoring_filter(node) != NO_SET {
                 let sum = &mut of_types[type_id.index()];
                 *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
             }
         }
-        let mut total = Estimate::default();
+        let mut total = SampleEstimate::default();
         for (index, (objects, bytes)) in of_types.into_iter().enumerate() {
             total.add(objects, bytes, self.graph.types().multiplier(TypeId::new(index)));
         }
@@ -296,7 +301,7 @@ impl<'d> Groups<'d> {
 }
 
 /// Sections' names, with their numbers where several have the same.
-fn section_names(graph: &HeapGraph) -> Vec<String> {
+fn unique_section_names(graph: &HeapGraph) -> Vec<String> {
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
     graph.sections().iter().for_each(|section| *uses.entry(&section.name).or_default() += 1);
     let named = graph.sections().iter().enumerate().map(|(at, section)| match uses[section.name.as_str()] {
@@ -331,7 +336,7 @@ pub(in crate::answers) fn loaders_of_repeated_names(
         .collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let said = dump.values().ok().and_then(|values| values.shown_values(graph, &nodes, MAX_NAME_UNITS).ok());
+    let said = dump.values().ok().and_then(|values| values.shown_values(graph, &nodes, MAX_LOADER_NAME_UNITS).ok());
     let own_name = |node: NodeId| match said.as_ref()?.get(nodes.binary_search(&node).ok()?)? {
         Some(ShownValue::Name(name)) => Some(name.text.clone()),
         _ => None,
@@ -348,4 +353,4 @@ pub(in crate::answers) fn loaders_of_repeated_names(
 }
 
 /// UTF-16 units of a loader's name.
-const MAX_NAME_UNITS: usize = 200;
+const MAX_LOADER_NAME_UNITS: usize = 200;

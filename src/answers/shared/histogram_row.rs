@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 
 use crate::answers::shared::GroupBy;
-use crate::answers::shared::figure::{ALLOCATIONS, FLAT, FLAT_ALLOCATIONS, Figure, OBJECTS, RETAINED, SHALLOW, TOTAL};
+use crate::answers::shared::figure::{
+    ALLOCATED_BYTES, ALLOCATIONS, FLAT_ALLOCATIONS, FLAT_BYTES, Figure, OBJECTS, RETAINED, SHALLOW,
+};
 use crate::answers::shared::rows::LocationRow;
 use crate::graph::{HeapGraph, Loader};
 
@@ -24,7 +26,7 @@ impl<T: Serialize> Serialize for KeyedValue<T> {
 }
 
 impl<R> KeyedValue<Vec<R>> {
-    pub(in crate::answers) fn rows(by: GroupBy, value: Vec<R>) -> Self {
+    pub(in crate::answers) fn of_rows(by: GroupBy, value: Vec<R>) -> Self {
         KeyedValue { key: if by == GroupBy::Type { "types" } else { "groups" }, value }
     }
 
@@ -41,6 +43,7 @@ impl KeyedValue<String> {
     }
 }
 
+/// Figures that a row has at most.
 const MAX_AMOUNTS: usize = 6;
 
 /// Amounts by figure, in the order of columns.
@@ -75,11 +78,11 @@ impl Totals {
     }
 
     pub(in crate::answers) fn of_allocations(total_bytes: u64, allocations: Option<u64>) -> Self {
-        Totals(vec![(TOTAL, Some(total_bytes)), (ALLOCATIONS, allocations)])
+        Totals(vec![(ALLOCATED_BYTES, Some(total_bytes)), (ALLOCATIONS, allocations)])
     }
 
     /// The same with figures more, those that are known.
-    pub(in crate::answers) fn with(mut self, figures: impl IntoIterator<Item = (Figure, Option<u64>)>) -> Self {
+    pub(in crate::answers) fn with_figures(mut self, figures: impl IntoIterator<Item = (Figure, Option<u64>)>) -> Self {
         self.0.extend(figures.into_iter().filter(|(_, value)| value.is_some()));
         self
     }
@@ -91,7 +94,7 @@ impl Totals {
 
     /// Shallow bytes of objects, or bytes of allocations.
     pub fn bytes(&self) -> u64 {
-        self.figure(SHALLOW).or_else(|| self.figure(TOTAL)).unwrap_or(0)
+        self.figure(SHALLOW).or_else(|| self.figure(ALLOCATED_BYTES)).unwrap_or(0)
     }
 
     /// Returns true if there is nothing.
@@ -132,14 +135,14 @@ pub struct HistogramRow {
     pub(in crate::answers) group: u32,
     /// The value that the order compares, while rows are sorted.
     #[serde(skip)]
-    pub(in crate::answers) rank: Option<u64>,
+    pub(in crate::answers) sort_value: Option<u64>,
 }
 
 impl HistogramRow {
     pub(in crate::answers) fn new(name: String, by: GroupBy, amounts: RowAmounts) -> Self {
         let name = KeyedValue { key: by.figure().key, value: name };
         let (retained_bytes, module, location, loader, rank) = Default::default();
-        HistogramRow { amounts, retained_bytes, module, location, loader, name, group: 0, rank }
+        HistogramRow { amounts, retained_bytes, module, location, loader, name, group: 0, sort_value: rank }
     }
 
     /// The name of the type or group.
@@ -159,7 +162,7 @@ impl HistogramRow {
 
     /// Shallow bytes of objects, or bytes of allocations, flat ones of functions; what is charged to a row is not among them.
     pub fn bytes(&self) -> u64 {
-        [SHALLOW, TOTAL, FLAT].into_iter().find_map(|figure| self.figure(figure)).unwrap_or(0)
+        [SHALLOW, ALLOCATED_BYTES, FLAT_BYTES].into_iter().find_map(|figure| self.figure(figure)).unwrap_or(0)
     }
 
     /// Objects or allocations, where they are counted.

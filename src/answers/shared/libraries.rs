@@ -15,7 +15,7 @@ static LIBRARY_PREFIXES: &str = include_str!("libraries.txt");
 
 type OwnersByPrefix = FxHashMap<&'static str, CodeOwner>;
 
-fn library_prefixes_of(runtime: Runtime) -> &'static OwnersByPrefix {
+fn owners_by_prefix_of(runtime: Runtime) -> &'static OwnersByPrefix {
     static BY_SECTION: OnceLock<FxHashMap<&'static str, OwnersByPrefix>> = OnceLock::new();
     static NO_PREFIXES: OnceLock<OwnersByPrefix> = OnceLock::new();
     let all = BY_SECTION.get_or_init(|| {
@@ -31,10 +31,10 @@ fn library_prefixes_of(runtime: Runtime) -> &'static OwnersByPrefix {
         }
         all
     });
-    all.get(library_section_of(runtime)).unwrap_or_else(|| NO_PREFIXES.get_or_init(OwnersByPrefix::default))
+    all.get(list_key_of_runtime(runtime)).unwrap_or_else(|| NO_PREFIXES.get_or_init(OwnersByPrefix::default))
 }
 
-fn library_section_of(runtime: Runtime) -> &'static str {
+fn list_key_of_runtime(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Java => "java",
         Runtime::DotNet => "dotnet",
@@ -54,8 +54,8 @@ pub(crate) fn dotted_type_name(name: &str) -> Cow<'_, str> {
 #[derive(Clone)]
 pub(crate) struct LibraryNames {
     runtime: Option<Runtime>,
-    libraries: Vec<TypePattern>,
-    mine: Vec<TypePattern>,
+    library_patterns: Vec<TypePattern>,
+    own_patterns: Vec<TypePattern>,
     /// Nothing would be left as the program's own: libraries are.
     libraries_are_own: bool,
 }
@@ -63,12 +63,17 @@ pub(crate) struct LibraryNames {
 impl LibraryNames {
     /// By the lists alone, and patterns of other libraries.
     pub(crate) fn of(runtime: Option<Runtime>, libraries: &[TypePattern]) -> Self {
-        LibraryNames { runtime, libraries: libraries.to_vec(), mine: Vec::new(), libraries_are_own: false }
+        LibraryNames {
+            runtime,
+            library_patterns: libraries.to_vec(),
+            own_patterns: Vec::new(),
+            libraries_are_own: false,
+        }
     }
 
     /// The same, with patterns of what is the program's own all the same.
     pub(crate) fn with_own(self, mine: &[TypePattern]) -> Self {
-        LibraryNames { mine: mine.to_vec(), ..self }
+        LibraryNames { own_patterns: mine.to_vec(), ..self }
     }
 
     /// Takes libraries as the program's own where none of the types of a graph would be. O(types).
@@ -90,8 +95,8 @@ impl LibraryNames {
     pub(crate) fn owner_by_pattern(&self, name: &str) -> Option<CodeOwner> {
         let is_one = |patterns: &[TypePattern]| patterns.iter().any(|pattern| pattern.matches(name));
         match () {
-            () if is_one(&self.mine) => Some(CodeOwner::Application),
-            () if is_one(&self.libraries) => Some(CodeOwner::Library),
+            () if is_one(&self.own_patterns) => Some(CodeOwner::Application),
+            () if is_one(&self.library_patterns) => Some(CodeOwner::Library),
             () => None,
         }
     }
@@ -117,7 +122,7 @@ impl LibraryNames {
         if is_of_engine || base == "primitive array" {
             return CodeOwner::Runtime;
         }
-        let prefixes = library_prefixes_of(runtime);
+        let prefixes = owners_by_prefix_of(runtime);
         // The longest root decides.
         let is_end = |letter: char| letter == '.' || letter == ':' && runtime == Runtime::Ruby;
         let ends = base.char_indices().filter(|&(_, letter)| is_end(letter)).map(|(at, _)| at).chain([base.len()]);

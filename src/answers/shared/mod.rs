@@ -3,8 +3,9 @@
 //!
 //! Not here: a question. Words that questions have in common are, `DiffBy` of `diff` and `trend` say.
 
+pub mod allocation_heaps;
 pub(in crate::answers) mod command_line;
-pub mod detached;
+pub mod detached_nodes;
 pub(in crate::answers) mod dump_comparison;
 pub(in crate::answers) mod error;
 pub mod figure;
@@ -13,7 +14,6 @@ pub(in crate::answers) mod frames;
 pub(in crate::answers) mod group_by;
 pub(in crate::answers) mod grouped_strings;
 pub(crate) mod groups;
-pub mod heaps;
 pub(crate) mod histogram_row;
 pub mod holders;
 pub mod libraries;
@@ -28,13 +28,13 @@ pub mod tree;
 pub mod type_treemap;
 pub mod values;
 
+pub use allocation_heaps::AllocationHeapChoice;
 pub use command_line::CommandLine;
 pub use dump_comparison::DiffBy;
 pub use error::{AnswerError, MIN_JUDGED_DUMPS};
 pub use figure::Figure;
 pub use group_by::GroupBy;
-pub use heaps::HeapChoice;
-pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
+pub use paths::{PathNodeRow, PathRow, PathStep, PathSteps};
 pub use problems::{ProblemRow, cut_sentence, cut_word};
 pub use rows::{ObjectRow, Reachability, RootRow, step_text, type_with_value, type_words};
 pub use scope::{Limits, ObjectId, ObjectIdError, Scope, ScopeOptions};

@@ -22,7 +22,7 @@ pub struct PathRow<'p> {
     path: RootPath<'p>,
     names: Option<ReferenceNames<'p>>,
     /// The place of the first object that explains it.
-    start: usize,
+    explained_from: usize,
 }
 
 impl<'p> PathRow<'p> {
@@ -32,12 +32,12 @@ impl<'p> PathRow<'p> {
         path: RootPath<'p>,
         names: Option<ReferenceNames<'p>>,
     ) -> Self {
-        PathRow { graph, roots, path, names, start: 0 }
+        PathRow { graph, roots, path, names, explained_from: 0 }
     }
 
     /// The same, told from a place on: what stands before explains nothing.
     pub(in crate::answers) fn starting_at(self, start: usize) -> Self {
-        PathRow { start, ..self }
+        PathRow { explained_from: start, ..self }
     }
 
     /// The root record to show for the first object: strong before weak, then by kind.
@@ -64,30 +64,30 @@ impl<'p> PathRow<'p> {
     }
 
     /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
-    pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<NamedRow> {
+    pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<PathNodeRow> {
         let start = places.start.saturating_sub(2);
         self.nodes_from(start).skip(places.start - start).take(places.len()).collect()
     }
 
     /// The objects from a place on, each with the name of the reference that leads to it.
-    fn nodes_from(&self, place: usize) -> impl Iterator<Item = NamedRow> + use<'p> {
+    fn nodes_from(&self, place: usize) -> impl Iterator<Item = PathNodeRow> + use<'p> {
         let (graph, names) = (self.graph, self.names);
         let (mut before, mut last) = (None, None);
         self.path.nodes().skip(place).map(move |node| {
             let from = last.replace(node);
             let reference = names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node));
             before = from;
-            NamedRow { row: ObjectRow::new(graph, node), reference }
+            PathNodeRow { row: ObjectRow::new(graph, node), reference }
         })
     }
 
     /// The places of the first class object on the path that a loader before it has loaded, and of that loader: what stands
     /// before the class is the same for every class of a program. O(steps to it, some at most).
-    pub fn class_start(&self) -> Option<(usize, usize)> {
+    pub fn class_and_loader_places(&self) -> Option<(usize, usize)> {
         const MAX_OBJECTS_UP_TO_CLASS: usize = 16;
         let types = self.graph.types();
         let nodes: Vec<NodeId> = self.path.nodes().take(MAX_OBJECTS_UP_TO_CLASS).collect();
-        nodes.iter().enumerate().find_map(|(place, &node)| match types.loader(types.of_class_object(node)?) {
+        nodes.iter().enumerate().find_map(|(place, &node)| match types.loader(types.type_of_class_object(node)?) {
             Loader::Object(loader) => Some((place, nodes[..place].iter().position(|node| *node == loader)?)),
             _ => None,
         })
@@ -95,12 +95,12 @@ impl<'p> PathRow<'p> {
 
     /// All holders of the first object in words: clearing the static variable alone frees nothing if a local is
     /// left. More than 50 are counted.
-    pub fn holders(&self) -> String {
+    pub fn holders_in_words(&self) -> String {
         let mut words = vec![self.root().words()];
         let mut known = HashSet::new();
         let mut more = 0;
         for root in self.root_records() {
-            if !known.insert((root.kind, root.flags.0, root.container, self.graph.root_name(root))) {
+            if !known.insert((root.kind, root.flags.0, root.declaring_class, self.graph.root_name(root))) {
                 continue;
             }
             if words.len() == MAX_HOLDERS_NAMED {
@@ -120,7 +120,7 @@ impl<'p> PathRow<'p> {
     /// middle of a long one is left out.
     pub fn expression(&self) -> String {
         const MAX_STEPS_SHOWN: usize = 12;
-        let start = self.class_start().map_or(self.start, |(place, _)| place);
+        let start = self.class_and_loader_places().map_or(self.explained_from, |(place, _)| place);
         let count = self.length() + 1 - start;
         let text = |places: std::ops::Range<usize>| -> String {
             let is_start = places.start == 0;
@@ -141,7 +141,7 @@ impl<'p> PathRow<'p> {
 
     /// The types of some objects of the path but the last, by their place on it, each with the name of the reference that
     /// leads on; of class objects with the class they stand for.
-    pub(in crate::answers) fn steps(&self, places: std::ops::Range<usize>) -> Vec<String> {
+    pub(in crate::answers) fn step_texts(&self, places: std::ops::Range<usize>) -> Vec<String> {
         let rows = self.nodes_at(places.start..places.end + 1);
         let pairs = rows.iter().zip(rows.iter().skip(1));
         pairs
@@ -158,14 +158,14 @@ impl<'p> PathRow<'p> {
     }
 
     /// The rooted object.
-    pub(in crate::answers) fn start(&self) -> NodeId {
+    pub(in crate::answers) fn start_node(&self) -> NodeId {
         self.path.start()
     }
 
     fn root_records(&self) -> impl Iterator<Item = &'p Root> + use<'p> {
         let is_weak = self.path.root.is_weak();
         let of_start = self.roots.of(self.path.start());
-        of_start.filter(move |root| !root.excluded && root.is_weak() == is_weak)
+        of_start.filter(move |root| !root.is_excluded && root.is_weak() == is_weak)
     }
 }
 
@@ -201,7 +201,7 @@ impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for SerializeE
 /// An object with the name of the reference that leads to it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct NamedRow {
+pub struct PathNodeRow {
     /// The object.
     #[serde(flatten)]
     pub row: ObjectRow,
@@ -220,6 +220,7 @@ pub struct PathStep {
     pub retained_bytes: Option<u64>,
     /// Name of the reference from the object before, where the dump has it.
     pub reference: Option<String>,
+    /// The same object in the graph.
     pub(in crate::answers) node: NodeId,
 }
 
@@ -227,12 +228,13 @@ pub struct PathStep {
 #[derive(Clone)]
 pub struct PathSteps<'p> {
     graph: &'p HeapGraph,
-    tree: (&'p Dominators, &'p RetainedSizes),
+    dominator_tree: (&'p Dominators, &'p RetainedSizes),
     nodes: PathNodes<'p>,
     names: Option<ReferenceNames<'p>>,
-    last: Option<NodeId>,
-    /// The one before the last.
-    before: Option<NodeId>,
+    /// The object that was given last.
+    last_node: Option<NodeId>,
+    /// The object before that one.
+    node_before_last: Option<NodeId>,
 }
 
 impl<'p> PathSteps<'p> {
@@ -242,7 +244,7 @@ impl<'p> PathSteps<'p> {
         nodes: PathNodes<'p>,
         names: Option<ReferenceNames<'p>>,
     ) -> PathSteps<'p> {
-        PathSteps { graph, tree, nodes, names, last: None, before: None }
+        PathSteps { graph, dominator_tree: tree, nodes, names, last_node: None, node_before_last: None }
     }
 }
 
@@ -257,14 +259,14 @@ impl Iterator for PathSteps<'_> {
     fn nth(&mut self, skipped: usize) -> Option<PathStep> {
         if let Some(most) = skipped.checked_sub(1) {
             if let Some(most) = most.checked_sub(1) {
-                self.last = Some(self.nodes.nth(most)?);
+                self.last_node = Some(self.nodes.nth(most)?);
             }
-            self.before = self.last.replace(self.nodes.next()?);
+            self.node_before_last = self.last_node.replace(self.nodes.next()?);
         }
         let node = self.nodes.next()?;
-        let from = self.last.replace(node);
-        let before = std::mem::replace(&mut self.before, from);
-        let (dominators, retained) = self.tree;
+        let from = self.last_node.replace(node);
+        let before = std::mem::replace(&mut self.node_before_last, from);
+        let (dominators, retained) = self.dominator_tree;
         Some(PathStep {
             object: ObjectRow::new(self.graph, node),
             retained_bytes: retained.bytes_of(dominators, node),

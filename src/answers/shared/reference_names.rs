@@ -32,7 +32,7 @@ impl<'d> ReferenceNames<'d> {
     pub fn between_on_path(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
         let name = self.find_between(from, to)?;
         let text = self.text_to(from, to, &name);
-        if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
+        if !matches!(name, ReferenceName::CapturedVariable(_) | ReferenceName::CapturedVariableSlot(_)) {
             return Some(text);
         }
         let closure = before.and_then(|before| self.details.function_name(self.graph, before).ok().flatten());
@@ -107,7 +107,7 @@ impl<'d> ReferenceNames<'d> {
                 places = Some((referrer, Box::new(own.map(|(place, _)| place))));
             }
             let (_, places) = places.as_mut().filter(|_| left > 0)?;
-            self.nth(referrer.node, places.next()?)
+            self.of_nth(referrer.node, places.next()?)
         });
         names.collect()
     }
@@ -118,13 +118,13 @@ impl<'d> ReferenceNames<'d> {
         const MAX_NAMED: u32 = 1 << 18;
         match place {
             Some(place) if place >= MAX_NAMED => None,
-            Some(place) => self.nth(holder, place as usize),
+            Some(place) => self.of_nth(holder, place as usize),
             None => Some("…".into()),
         }
     }
 
     /// The name of an object's reference, counted in [`HeapGraph::references`].
-    pub(in crate::answers) fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
+    pub(in crate::answers) fn of_nth(&self, from: NodeId, nth: usize) -> Option<String> {
         let name = self.find_nth(from, nth)?;
         // Of others the name says all, and to find the reference takes as many steps as there are before it.
         let is_local = matches!(name, ReferenceName::Local(Some(_)));
@@ -139,7 +139,7 @@ impl<'d> ReferenceNames<'d> {
 
     /// The names of an object's first references, in the order of [`HeapGraph::references`].
     pub fn of_first(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
-        (0..count).map(|nth| self.nth(from, nth)).collect()
+        (0..count).map(|nth| self.of_nth(from, nth)).collect()
     }
 
     /// The text of a name; of a variable on a stack with the variable's own, where the dump has it. O(roots) for these.
@@ -157,7 +157,8 @@ impl<'d> ReferenceNames<'d> {
     fn text(&self, from: NodeId, name: &ReferenceName) -> String {
         match name {
             ReferenceName::StaticField(field) => {
-                let class = self.graph.types().of_class_object(from).map_or("", |class| self.graph.type_name(class));
+                let class =
+                    self.graph.types().type_of_class_object(from).map_or("", |class| self.graph.type_name(class));
                 let simple = class.rsplit_once('.').map_or(class, |(_, simple)| simple);
                 format!("static {simple}.{field}")
             }

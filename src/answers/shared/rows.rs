@@ -39,7 +39,7 @@ impl ObjectRow {
         ObjectRow {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
-            class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
+            class: graph.types().type_of_class_object(node).map(|class| graph.type_name(class).to_string()),
             shallow_bytes: graph.shallow_bytes(node),
             value_words: None,
         }
@@ -118,7 +118,7 @@ pub struct RootRow {
     pub name: Option<String>,
     /// Meaning of the kind, in words for people who have not read a format's document.
     #[serde(skip)]
-    pub meaning: &'static str,
+    pub kind_meaning: &'static str,
     /// The type of the object that it holds; of a static variable whose class is not known it stands behind the name.
     #[serde(skip)]
     pub value_type: Option<String>,
@@ -132,16 +132,17 @@ impl RootRow {
         RootRow {
             kind: root.kind.name(),
             flags: root.flags.names(),
-            container: root.container.map(|container| graph.type_name(container).to_string()),
+            container: root.declaring_class.map(|container| graph.type_name(container).to_string()),
             name: graph.root_name(root).map(str::to_string),
-            meaning: root.kind.meaning(),
+            kind_meaning: root.kind.meaning(),
             value_type: Some(graph.type_name(graph.type_of(root.node)).to_string()),
-            method: graph.frame_of(root).filter(|_| root.kind == RootKind::Local && root.container.is_none()).map(
-                |frame| {
+            method: graph
+                .frame_of(root)
+                .filter(|_| root.kind == RootKind::Local && root.declaring_class.is_none())
+                .map(|frame| {
                     let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
                     format!("{class}{}", graph.name(frame.method))
-                },
-            ),
+                }),
         }
     }
 
@@ -156,11 +157,11 @@ impl RootRow {
 
     /// The record in a narrow place: `JNI global`, `static app.Cache.entries`, `system class`.
     pub fn short_text(&self) -> String {
-        RootRow { kind: self.short_kind(), name: self.own_name(), ..self.clone() }.text()
+        RootRow { kind: self.kind_in_words(), name: self.telling_name(), ..self.clone() }.text()
     }
 
-    /// Its kind in a narrow place.
-    pub fn short_kind(&self) -> String {
+    /// Its kind in words for people.
+    pub fn kind_in_words(&self) -> String {
         match self.kind.strip_prefix("jni-") {
             _ if self.is_global_object() => "global object".to_string(),
             _ if self.kind == RootKind::Gc.name() => "collector".to_string(),
@@ -179,9 +180,9 @@ impl RootRow {
             (Some(_), _) if self.method.is_some() => "a local variable".to_string(),
             (Some(_), _) if is(RootKind::Local) => "a local of method".to_string(),
             // A category of V8's roots.
-            (_, Some(container)) if container.starts_with('(') => self.meaning.to_string(),
-            (_, Some(_)) => format!("{} of", self.meaning),
-            (_, None) => self.meaning.to_string(),
+            (_, Some(container)) if container.starts_with('(') => self.kind_meaning.to_string(),
+            (_, Some(_)) => format!("{} of", self.kind_meaning),
+            (_, None) => self.kind_meaning.to_string(),
         };
         if let Some(subject) = self.subject() {
             text.push(' ');
@@ -214,12 +215,12 @@ impl RootRow {
             (None, Some(name)) if self.kind == RootKind::Static.name() && !self.is_global_object() => {
                 Some(format!("{name} : {}", self.value_type.as_deref().unwrap_or("?")))
             }
-            (None, _) => self.own_name(),
+            (None, _) => self.telling_name(),
         }
     }
 
     /// The name, where it says more than the kind.
-    fn own_name(&self) -> Option<String> {
+    fn telling_name(&self) -> Option<String> {
         self.name.clone().filter(|name| !(self.is_global_object() && name == "global"))
     }
 }
@@ -237,7 +238,11 @@ pub struct LocationRow {
 
 impl LocationRow {
     pub(in crate::answers) fn new(place: SourcePlace) -> Self {
-        LocationRow { script_id: place.script, line: u64::from(place.line) + 1, column: u64::from(place.column) + 1 }
+        LocationRow {
+            script_id: place.script_number,
+            line: u64::from(place.line) + 1,
+            column: u64::from(place.column) + 1,
+        }
     }
 
     /// `123:4:5`
@@ -251,7 +256,7 @@ pub(in crate::answers) fn dominators_above(
     tree: &Dominators,
     object: DominatorNode,
 ) -> impl Iterator<Item = DominatorNode> {
-    std::iter::successors(Some(object), |&number| Some(tree.immediate_of(number)))
+    std::iter::successors(Some(object), |&number| Some(tree.immediate_dominator_of(number)))
         .skip(1)
         .take_while(|&number| number != DominatorNode::ROOT)
 }
@@ -295,7 +300,7 @@ impl Reachability {
         if dump.reachable().contains(node) {
             return Reachability::Reachable;
         }
-        let some_left_out = graph.roots().iter().any(|root| root.excluded);
+        let some_left_out = graph.roots().iter().any(|root| root.is_excluded);
         match some_left_out && dump.reachable_as_dumped().contains(node) {
             true => Reachability::ByExcludedRootsOnly,
             false if dump.info().frozen_heap => Reachability::OnFrozenHeap,
@@ -363,7 +368,7 @@ mod tests {
             flags: Vec::new(),
             container: container.map(str::to_string),
             name: name.map(str::to_string),
-            meaning: kind.meaning(),
+            kind_meaning: kind.meaning(),
             value_type: Some("V".into()),
             method: None,
         };

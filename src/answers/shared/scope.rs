@@ -37,7 +37,7 @@ pub struct Limits {
 ///
 /// # Errors
 /// If rows cannot be ordered by this figure.
-pub(in crate::answers) fn order_by<K: Copy>(orders: &[(Figure, K)], figure: Figure) -> Result<K, AnswerError> {
+pub(in crate::answers) fn order_entry_of<K: Copy>(orders: &[(Figure, K)], figure: Figure) -> Result<K, AnswerError> {
     let found = orders.iter().find(|(order, _)| order.key == figure.key);
     found.map(|(_, by)| *by).ok_or(AnswerError::NoSuchOrder(figure.key))
 }
@@ -60,8 +60,8 @@ impl Limits {
 
     /// Adds the options of a command line that asks for the same rows.
     pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
-        line.switch("--reverse", self.reverse);
-        line.option("-n", Some(&self.rows.unwrap_or(0).to_string()));
+        line.add_switch("--reverse", self.reverse);
+        line.add_option("-n", Some(&self.rows.unwrap_or(0).to_string()));
     }
 }
 
@@ -70,7 +70,7 @@ impl Limits {
 pub struct Scope<'d> {
     graph: &'d HeapGraph,
     section: Option<SectionId>,
-    nodes: Range<usize>,
+    node_range: Range<usize>,
     /// The types that are wanted; `None` when all are.
     types: Option<TypeSet>,
     /// Those that fulfil the expression, where there is one.
@@ -91,15 +91,15 @@ impl ScopeOptions {
     /// the expression names.
     pub fn resolve<'d>(&self, dump: &'d OpenDump) -> Result<Scope<'d>, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        let section = self.section(graph)?;
+        let section = self.resolve_section(graph)?;
         let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
         let matching = self.filter.as_ref().map(|filter| filter.select(dump, nodes.clone())).transpose()?;
-        let types = self.types.as_ref().map(|pattern| pattern.select(graph));
-        Ok(Scope { graph, section, nodes, types, matching, details: dump.details() })
+        let types = self.types.as_ref().map(|pattern| pattern.matching_types(graph));
+        Ok(Scope { graph, section, node_range: nodes, types, matching, details: dump.details() })
     }
 
     /// The section, if the question is about one.
-    pub(in crate::answers) fn section(&self, graph: &HeapGraph) -> Result<Option<SectionId>, AnswerError> {
+    pub(in crate::answers) fn resolve_section(&self, graph: &HeapGraph) -> Result<Option<SectionId>, AnswerError> {
         self.section.as_deref().map(|asked| find_section(graph, asked)).transpose()
     }
 
@@ -119,19 +119,19 @@ impl ScopeOptions {
     /// Adds the options of a command line that asks for the same objects.
     pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
         if let Some(types) = &self.types {
-            line.repeated_option("--type", types.wanted.iter().map(TypePattern::text));
-            line.repeated_option("--not-type", types.unwanted.iter().map(TypePattern::text));
-            line.switch("--ignore-case", types.ignores_case());
+            line.add_repeated_option("--type", types.wanted.iter().map(TypePattern::text));
+            line.add_repeated_option("--not-type", types.unwanted.iter().map(TypePattern::text));
+            line.add_switch("--ignore-case", types.ignores_case());
         }
-        line.repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
-        line.option("--domain", self.section.as_deref());
+        line.add_repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
+        line.add_option("--domain", self.section.as_deref());
     }
 }
 
 impl<'d> Scope<'d> {
     /// All objects.
     pub fn of_all(graph: &'d HeapGraph) -> Self {
-        Scope { graph, section: None, nodes: 0..graph.node_count(), types: None, matching: None, details: None }
+        Scope { graph, section: None, node_range: 0..graph.node_count(), types: None, matching: None, details: None }
     }
 
     /// What the dump says of single objects besides the graph.
@@ -150,32 +150,32 @@ impl<'d> Scope<'d> {
     }
 
     /// Indices of the section's objects, or of all; types are not looked at.
-    pub fn range(&self) -> Range<usize> {
-        self.nodes.clone()
+    pub fn node_range(&self) -> Range<usize> {
+        self.node_range.clone()
     }
 
     /// The objects, ascending. O(objects of the section).
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.nodes.clone().map(NodeId::new).filter(|&node| self.is_chosen(node))
+        self.node_range.clone().map(NodeId::new).filter(|&node| self.is_chosen_in_any_section(node))
     }
 
     /// The same, whether they fulfil the expression or not.
     pub(in crate::answers) fn nodes_ignoring_filter(&self) -> impl Iterator<Item = NodeId> + '_ {
         let types = self.types.as_ref();
         let is_wanted = move |node: &NodeId| types.is_none_or(|types| types.contains(self.graph.type_of(*node)));
-        self.nodes.clone().map(NodeId::new).filter(is_wanted)
+        self.node_range.clone().map(NodeId::new).filter(is_wanted)
     }
 
     /// Objects of the section at the top of a dominator tree. O(objects).
     pub(in crate::answers) fn top_level(&self, dominators: &Dominators) -> Vec<DominatorNode> {
         let mut top_level = dominators.children_of(DominatorNode::ROOT);
-        top_level.retain(|&number| self.nodes.contains(&dominators.node_at(number).index()));
+        top_level.retain(|&number| self.node_range.contains(&dominators.node_at(number).index()));
         top_level
     }
 
     /// Returns true if the question is about the object. O(1).
     pub fn contains(&self, node: NodeId) -> bool {
-        self.nodes.contains(&node.index()) && self.is_chosen(node)
+        self.node_range.contains(&node.index()) && self.is_chosen_in_any_section(node)
     }
 
     /// The types that are wanted; `None` when all are.
@@ -194,7 +194,7 @@ impl<'d> Scope<'d> {
     }
 
     /// Those that fulfil the expression and the ways down a dominator tree to them; `None` when there is none. O(objects).
-    pub(crate) fn chosen(&self, dominators: &Dominators) -> Option<ChosenObjects<'_>> {
+    pub(crate) fn chosen_objects(&self, dominators: &Dominators) -> Option<ChosenObjects<'_>> {
         self.matching.as_ref().map(|matching| ChosenObjects::new(dominators, matching))
     }
 
@@ -215,7 +215,7 @@ impl<'d> Scope<'d> {
     }
 
     /// Returns true if the object has a type that is wanted and fulfils the expression, whatever its section. O(1).
-    pub(in crate::answers) fn is_chosen(&self, node: NodeId) -> bool {
+    pub(in crate::answers) fn is_chosen_in_any_section(&self, node: NodeId) -> bool {
         self.matching.as_ref().is_none_or(|matching| matching.contains(node))
             && self.types.as_ref().is_none_or(|types| types.contains(self.graph.type_of(node)))
     }
@@ -245,9 +245,10 @@ fn find_section(graph: &HeapGraph, asked: &str) -> Result<SectionId, AnswerError
 /// An object id as it was typed: `7c79f`, `0x0007C79F`, `2#7c79f`. Case, leading zeros and `0x` do not matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectId {
+    /// As it was typed.
     text: String,
     /// From 1.
-    section: Option<usize>,
+    section_number: Option<usize>,
     /// Without the section.
     digits: String,
 }
@@ -268,7 +269,7 @@ impl FromStr for ObjectId {
         // Which of both it is shows with the dump: `1234` may be either.
         let is_id = [IdStyle::Prefixed, IdStyle::Decimal].iter().any(|style| style.parse(digits).is_some());
         if is_id && (section.is_some() || !text.contains('#')) {
-            Ok(ObjectId { text: text.into(), section, digits: digits.into() })
+            Ok(ObjectId { text: text.into(), section_number: section, digits: digits.into() })
         } else {
             Err(ObjectIdError(text.into()))
         }
@@ -287,12 +288,12 @@ impl ObjectId {
     /// # Errors
     /// If there is no such object, or several sections have one.
     pub fn find(&self, graph: &HeapGraph, scope: &ScopeOptions) -> Result<NodeId, AnswerError> {
-        let section = match self.section {
+        let section = match self.section_number {
             Some(number) if (1..=graph.sections().len()).contains(&number) => Some(SectionId::new(number - 1)),
             Some(_) => return Err(AnswerError::NoSuchSectionOfObject(self.text.clone(), graph.sections().len())),
             None => None,
         };
-        let asked = scope.section(graph)?;
+        let asked = scope.resolve_section(graph)?;
         if let (Some(section), Some(asked)) = (section, asked)
             && section != asked
         {
@@ -303,9 +304,9 @@ impl ObjectId {
             return Err(AnswerError::NoSuchObject(self.text.clone()));
         };
         let shown = graph.id_style().format(id);
-        match graph.find(section, id) {
+        match graph.find_by_id(section, id) {
             IdLookup::One(node) => Ok(node),
-            IdLookup::None => match (section, graph.find(None, id)) {
+            IdLookup::None => match (section, graph.find_by_id(None, id)) {
                 (Some(section), IdLookup::One(node)) => {
                     Err(AnswerError::NoSuchObjectInSection(shown, section.number(), graph.display_id(node)))
                 }
@@ -325,8 +326,9 @@ mod tests {
 
     #[test]
     fn ids_in_every_form() {
-        let parse =
-            |text: &str| text.parse::<ObjectId>().map(|id| (id.section, IdStyle::Prefixed.parse(&id.digits))).ok();
+        let parse = |text: &str| {
+            text.parse::<ObjectId>().map(|id| (id.section_number, IdStyle::Prefixed.parse(&id.digits))).ok()
+        };
         assert_eq!(parse("7c79f"), Some((None, Some(0x7c79f))));
         assert_eq!(parse("0X0007C79F"), Some((None, Some(0x7c79f))));
         let typed = |text: &str| text.parse::<ObjectId>().ok().and_then(|id| IdStyle::Decimal.parse(&id.digits));

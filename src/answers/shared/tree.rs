@@ -1,6 +1,6 @@
 //! Trees as answers: rows from top to bottom, each followed by those below it.
 //!
-//! Every tree is grown by `preorder` from levels that `TreeLevel::cut` has sorted and cut. Rows may be compact (numbers,
+//! Every tree is grown by `preorder` from levels of `TreeLevel::sorted_and_cut`. Rows may be compact (numbers,
 //! borrowed names); they become text when they are written.
 
 use std::cell::Cell;
@@ -45,7 +45,7 @@ impl<R> Tree<R> {
 
     /// Serialises the rows at the top, each with its `children`. `fields` gives what a row has besides these.
     pub(in crate::answers) fn nested<'a, T, F: Fn(&'a TreeRow<R>) -> T>(&'a self, fields: F) -> NestedRows<'a, R, F> {
-        NestedRows { rows: &self.rows, fields, next: Cell::new(0) }
+        NestedRows { rows: &self.rows, fields_of: fields, next_row: Cell::new(0) }
     }
 }
 
@@ -79,7 +79,7 @@ pub trait LazyTree {
     }
 
     /// Of each row the levels above it, and the rows of its level that were left out after it. O(rows).
-    fn places(&self) -> Vec<(u32, u64)> {
+    fn depths_and_hidden_counts(&self) -> Vec<(u32, u64)> {
         self.tree().rows.iter().map(|row| (row.depth, row.hidden_after.into())).collect()
     }
 
@@ -117,7 +117,11 @@ impl<R> TreeLevel<R> {
     }
 
     /// Sorts rows and cuts them to the limit. O(rows), and a sort of those that are left.
-    pub(in crate::answers) fn cut(mut rows: Vec<R>, limits: Limits, compare: impl Fn(&R, &R) -> Ordering) -> Self {
+    pub(in crate::answers) fn sorted_and_cut(
+        mut rows: Vec<R>,
+        limits: Limits,
+        compare: impl Fn(&R, &R) -> Ordering,
+    ) -> Self {
         let compare = |a: &R, b: &R| if limits.reverse { compare(b, a) } else { compare(a, b) };
         let all = rows.len();
         let shown = limits.shown_count(all);
@@ -158,29 +162,31 @@ where
     })
 }
 
-/// A tree on its way out: an array. The walk over the rows is one, whoever serialises them: `next` is shared.
+/// A tree on its way out: an array. The walk over the rows is one, whoever serialises them: `next_row` is shared.
 pub(in crate::answers) struct NestedRows<'a, R, F> {
     rows: &'a [TreeRow<R>],
-    fields: F,
-    next: Cell<usize>,
+    /// Makes what a row has besides its children.
+    fields_of: F,
+    next_row: Cell<usize>,
 }
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> NestedRows<'a, R, F> {
     /// The row that comes next, if it is at least so deep.
     fn take_row_at_depth(&self, depth: u32) -> Option<&'a TreeRow<R>> {
-        let row = self.rows.get(self.next.get()).filter(|row| row.depth >= depth)?;
-        self.next.set(self.next.get() + 1);
+        let row = self.rows.get(self.next_row.get()).filter(|row| row.depth >= depth)?;
+        self.next_row.set(self.next_row.get() + 1);
         Some(row)
     }
 
-    fn branch(&self, row: &'a TreeRow<R>) -> NestedRow<T, SiblingRows<'_, Self>> {
-        NestedRow { fields: (self.fields)(row), children: SiblingRows { tree: self, depth: row.depth + 1 } }
+    /// A row with its children, which are walked when they are serialised.
+    fn nested_row(&self, row: &'a TreeRow<R>) -> NestedRow<T, SiblingRows<'_, Self>> {
+        NestedRow { fields: (self.fields_of)(row), children: SiblingRows { tree: self, depth: row.depth + 1 } }
     }
 }
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for NestedRows<'a, R, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.next.set(0);
+        self.next_row.set(0);
         SiblingRows { tree: self, depth: 0 }.serialize(serializer)
     }
 }
@@ -190,8 +196,8 @@ pub(in crate::answers) struct SingleRootTree<N>(pub(in crate::answers) N);
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SingleRootTree<NestedRows<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.next.set(0);
-        self.0.take_row_at_depth(0).map(|row| self.0.branch(row)).serialize(serializer)
+        self.0.next_row.set(0);
+        self.0.take_row_at_depth(0).map(|row| self.0.nested_row(row)).serialize(serializer)
     }
 }
 
@@ -212,7 +218,7 @@ struct SiblingRows<'n, N> {
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for SiblingRows<'_, NestedRows<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = std::iter::from_fn(|| self.tree.take_row_at_depth(self.depth));
-        serializer.collect_seq(rows.map(|row| self.tree.branch(row)))
+        serializer.collect_seq(rows.map(|row| self.tree.nested_row(row)))
     }
 }
 
@@ -228,7 +234,7 @@ mod tests {
 
     fn tree(top: Vec<u32>, limits: Limits) -> Tree<u32> {
         // Below n: 10 n, 10 n + 1, ... as many as its last digit says.
-        let cut = |rows| TreeLevel::cut(rows, limits, |a: &u32, b| a.cmp(b));
+        let cut = |rows| TreeLevel::sorted_and_cut(rows, limits, |a: &u32, b| a.cmp(b));
         preorder(cut(top), |&mut row, depth| (depth < 2).then(|| cut((0..row % 10).map(|at| 10 * row + at).collect())))
             .collect()
     }

@@ -20,7 +20,7 @@ pub struct TypeTreemap<'d> {
     child_starts: Vec<u32>,
     children: Vec<u32>,
     top_places: Vec<u32>,
-    objects: Vec<u64>,
+    subtree_objects: Vec<u64>,
     /// By type: its place by name.
     name_ranks: Vec<u32>,
 }
@@ -33,7 +33,7 @@ pub fn type_treemap<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Typ
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
-    dump.check_answer(AnswerNeed::DominatorDescent, 0)?;
+    dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
     let top_places = scope.top_level(dominators).into_iter();
     let tree = TypeTree::build(graph, dominators, &dominators.children(), top_places, usize::MAX, None);
     Ok(TypeTreemap::new(graph, dominators, retained, tree))
@@ -45,7 +45,7 @@ impl<'d> TypeTreemap<'d> {
         let mut child_starts = vec![0u32; count + 1];
         let mut top_places = Vec::new();
         for (place, own) in tree.places.iter().enumerate() {
-            match own.above {
+            match own.parent {
                 Some(above) => child_starts[above + 1] += 1,
                 None => top_places.push(place as u32),
             }
@@ -57,7 +57,7 @@ impl<'d> TypeTreemap<'d> {
         let mut children = vec![0u32; count - top_places.len()];
         let mut objects: Vec<u64> = tree.places.iter().map(|place| place.objects).collect();
         for (place, own) in tree.places.iter().enumerate().rev() {
-            let Some(above) = own.above else { continue };
+            let Some(above) = own.parent else { continue };
             objects[above] += objects[place];
             children[next[above] as usize] = place as u32;
             next[above] += 1;
@@ -66,7 +66,17 @@ impl<'d> TypeTreemap<'d> {
         sort::rows_by_key(&mut by_name, |&index| graph.type_name(TypeId::new(index)));
         let mut name_ranks = vec![0; by_name.len()];
         by_name.iter().zip(0..).for_each(|(&index, rank)| name_ranks[index] = rank);
-        TypeTreemap { graph, dominators, retained, tree, child_starts, children, top_places, objects, name_ranks }
+        TypeTreemap {
+            graph,
+            dominators,
+            retained,
+            tree,
+            child_starts,
+            children,
+            top_places,
+            subtree_objects: objects,
+            name_ranks,
+        }
     }
 
     /// Places at the top.
@@ -95,25 +105,25 @@ impl<'d> TypeTreemap<'d> {
     }
 
     /// Objects at the place and below it.
-    pub fn objects(&self, place: u32) -> u64 {
-        self.objects[place as usize]
+    pub fn subtree_objects(&self, place: u32) -> u64 {
+        self.subtree_objects[place as usize]
     }
 
     /// The id of the object that a place is, with all that the object retains; `None` for a place of several objects, and
     /// for one of which a part was folded into the place above.
     pub fn object_id(&self, place: u32) -> Option<String> {
         let place = &self.tree.places[place as usize];
-        let is_whole = place.objects == 1 && self.retained.bytes_at(place.first) == place.retained_bytes;
-        is_whole.then(|| self.graph.display_id(self.dominators.node_at(place.first)))
+        let is_whole = place.objects == 1 && self.retained.bytes_at(place.first_object) == place.retained_bytes;
+        is_whole.then(|| self.graph.display_id(self.dominators.node_at(place.first_object)))
     }
 
     /// The place above; `None` at the top.
     pub fn parent(&self, place: u32) -> Option<u32> {
-        self.tree.places[place as usize].above.map(|above| above as u32)
+        self.tree.places[place as usize].parent.map(|above| above as u32)
     }
 
     /// The place of an object, by its id; `None` for one that is not in the map. O(its depth in the dominator tree).
-    pub fn place_of(&self, id: &str) -> Option<u32> {
+    pub fn place_of_object(&self, id: &str) -> Option<u32> {
         let node = id.parse::<ObjectId>().ok()?.find(self.graph, &ScopeOptions::default()).ok()?;
         let number = self.dominators.number_of(node)?;
         let path = std::iter::once(number).chain(dominators_above(self.dominators, number));

@@ -14,9 +14,9 @@ use crate::units::format_count;
 /// UTF-16 units of a text that are read; the rest is cut off.
 pub const MAX_TEXT_UNITS_SHOWN: usize = 1024;
 /// Elements of an array of primitive values that are read.
-pub const MAX_ELEMENTS: usize = 100;
+pub const MAX_ELEMENTS_SHOWN: usize = 100;
 /// Characters of a text in words.
-const MAX_CHARACTERS: usize = 100;
+const MAX_CHARACTERS_IN_WORDS: usize = 100;
 
 /// Reads what objects and their fields say, for rows and in words.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,7 @@ impl<'d> ValueReader<'d> {
         Self::find(dump).ok()
     }
 
+    /// Returns the reader, or the reason that there are no values.
     pub(in crate::answers) fn find(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let details = dump.values().map_err(AnswerError::NoValues)?;
         Ok(ValueReader { graph: dump.graph().ok_or(AnswerError::NeedsObjects)?, details })
@@ -47,17 +48,17 @@ impl<'d> ValueReader<'d> {
     }
 
     /// The same in words, for people.
-    pub(in crate::answers) fn words(&self, nodes: &[NodeId]) -> Vec<Option<String>> {
+    pub(in crate::answers) fn values_in_words(&self, nodes: &[NodeId]) -> Vec<Option<String>> {
         let said = self.shown_values(nodes).into_iter().zip(nodes);
-        said.map(|(said, &node)| self.words_of(node, said.as_ref())).collect()
+        said.map(|(said, &node)| self.value_in_words(node, said.as_ref())).collect()
     }
 
     /// Words for what an object says; of variables that closures have captured those for the function of these.
-    pub(in crate::answers) fn words_of(&self, node: NodeId, said: Option<&ShownValue>) -> Option<String> {
+    pub(in crate::answers) fn value_in_words(&self, node: NodeId, said: Option<&ShownValue>) -> Option<String> {
         if self.graph.type_name(self.graph.type_of(node)) != CLOSURE_VARIABLES_TYPE {
             return said.map(ShownValue::words);
         }
-        let function = self.details.function_of_variables(self.graph, node).ok().flatten();
+        let function = self.details.function_of_captured_variables(self.graph, node).ok().flatten();
         function.map(|function| format!("of {function}"))
     }
 
@@ -67,30 +68,30 @@ impl<'d> ValueReader<'d> {
     }
 
     /// The objects among the first elements of an array; none of what is no array, and of a dump that cannot be read.
-    pub(in crate::answers) fn objects_in(&self, array: NodeId, limit: usize) -> Vec<NodeId> {
+    pub(in crate::answers) fn objects_in_array(&self, array: NodeId, limit: usize) -> Vec<NodeId> {
         let elements = self.details.elements(self.graph, array, limit).ok().flatten();
-        elements.map_or(Vec::new(), |elements| elements.first_elements.iter().filter_map(target_of).collect())
+        elements.map_or(Vec::new(), |elements| elements.first_elements.iter().filter_map(object_in_value).collect())
     }
 
-    pub(in crate::answers) fn row(&self, node: NodeId) -> ObjectRow {
-        let said = self.words(&[node]).pop().flatten();
+    pub(in crate::answers) fn row_with_value(&self, node: NodeId) -> ObjectRow {
+        let said = self.values_in_words(&[node]).pop().flatten();
         ObjectRow { value_words: said, ..ObjectRow::new(self.graph, node) }
     }
 
     /// First elements of an array; `None` for any other object.
-    pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<ArrayElements>, AnswerError> {
-        self.details.elements(self.graph, node, MAX_ELEMENTS).map_err(unreadable_values)
+    pub(in crate::answers) fn first_elements(&self, node: NodeId) -> Result<Option<ArrayElements>, AnswerError> {
+        self.details.elements(self.graph, node, MAX_ELEMENTS_SHOWN).map_err(unreadable_values)
     }
 
-    pub(in crate::answers) fn fields(&self, node: NodeId) -> Result<Vec<FieldRow>, AnswerError> {
+    pub(in crate::answers) fn field_rows(&self, node: NodeId) -> Result<Vec<FieldRow>, AnswerError> {
         let fields = self.details.fields(self.graph, node).map_err(unreadable_values)?;
-        let targets: Vec<NodeId> = fields.iter().filter_map(|field| target_of(&field.value)).collect();
+        let targets: Vec<NodeId> = fields.iter().filter_map(|field| object_in_value(&field.value)).collect();
         let mut said = self.shown_values(&targets).into_iter();
         let mut rows: Vec<FieldRow> = fields
             .into_iter()
             .map(|field| {
-                let said = target_of(&field.value).and_then(|_| said.next().flatten());
-                self.field(node, field, said)
+                let said = object_in_value(&field.value).and_then(|_| said.next().flatten());
+                self.field_row(node, field, said)
             })
             .collect();
         let mut names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -102,11 +103,11 @@ impl<'d> ValueReader<'d> {
         Ok(rows)
     }
 
-    fn field(&self, node: NodeId, field: FieldValue, said: Option<ShownValue>) -> FieldRow {
+    fn field_row(&self, node: NodeId, field: FieldValue, said: Option<ShownValue>) -> FieldRow {
         let types = self.graph.types();
         let (name, class, is_static) = match field.name {
             ReferenceName::Field(class, name) => (name, Some(class), false),
-            ReferenceName::StaticField(name) => (name, types.of_class_object(node), true),
+            ReferenceName::StaticField(name) => (name, types.type_of_class_object(node), true),
             other => (other.to_string().trim_start().trim_start_matches('.').to_string(), None, false),
         };
         FieldRow {
@@ -123,13 +124,13 @@ impl<'d> ValueReader<'d> {
                 Value::Dangling(id) => FieldContents::Dangling(self.graph.id_style().format(id)),
                 value => FieldContents::Value(value.into()),
             },
-            said,
+            target_value: said,
             shares_its_name: false,
         }
     }
 }
 
-fn target_of(value: &Value) -> Option<NodeId> {
+fn object_in_value(value: &Value) -> Option<NodeId> {
     match value {
         Value::Object(node) => Some(*node),
         _ => None,
@@ -152,7 +153,7 @@ impl ShownValue {
     }
 
     /// Returns true if JSON writes the value as it is; else as a text.
-    pub fn is_literal(&self) -> bool {
+    pub fn is_json_literal(&self) -> bool {
         let ShownValue::Primitive(value) = self else { return false };
         match value {
             Value::Float(number) => number.is_finite(),
@@ -162,7 +163,7 @@ impl ShownValue {
     }
 
     /// The value as it is, for columns.
-    pub fn plain(&self) -> String {
+    pub fn plain_text(&self) -> String {
         let value = match self {
             ShownValue::Text(text) | ShownValue::Name(text) => return text.text.clone(),
             ShownValue::Primitive(value) => value,
@@ -192,8 +193,8 @@ impl ShownValue {
         match self {
             ShownValue::Primitive(Value::Char(unit)) => format!("'{}'", utf16_unit_text(*unit)),
             ShownValue::Text(text) => text_words(text),
-            ShownValue::Name(text) => text.text.chars().take(MAX_CHARACTERS).collect(),
-            value => value.plain(),
+            ShownValue::Name(text) => text.text.chars().take(MAX_CHARACTERS_IN_WORDS).collect(),
+            value => value.plain_text(),
         }
     }
 }
@@ -214,7 +215,7 @@ pub(in crate::answers) fn text_words(text: &Text) -> String {
     if let Some(zeros) = zeros_in_words(text) {
         return zeros;
     }
-    let shown: String = text.text.chars().take(MAX_CHARACTERS).collect();
+    let shown: String = text.text.chars().take(MAX_CHARACTERS_IN_WORDS).collect();
     let more = if shown.len() < text.text.len() || text.is_cut { "…" } else { "" };
     format!("\"{shown}\"{more}")
 }
@@ -242,7 +243,7 @@ impl Serialize for ShownValue {
             ShownValue::Primitive(Value::Integer(number)) => serializer.serialize_i64(*number),
             ShownValue::Primitive(Value::Float(number)) if number.is_finite() => serializer.serialize_f32(*number),
             ShownValue::Primitive(Value::Double(number)) if number.is_finite() => serializer.serialize_f64(*number),
-            value => serializer.serialize_str(&value.plain()),
+            value => serializer.serialize_str(&value.plain_text()),
         }
     }
 }
@@ -276,7 +277,7 @@ pub struct FieldRow {
     /// Contents.
     pub contents: FieldContents,
     /// Value of the object that it refers to.
-    said: Option<ShownValue>,
+    target_value: Option<ShownValue>,
     /// Another field of the object has the same name.
     shares_its_name: bool,
 }
@@ -304,13 +305,13 @@ impl FieldRow {
     pub fn value(&self) -> Option<ShownValue> {
         match &self.contents {
             FieldContents::Null => Some(Value::Null.into()),
-            FieldContents::Object(_) | FieldContents::Dangling(_) => self.said.clone(),
+            FieldContents::Object(_) | FieldContents::Dangling(_) => self.target_value.clone(),
             FieldContents::Value(value) => Some(value.clone()),
         }
     }
 
     /// The id of the object that it refers to.
-    pub fn id(&self) -> Option<&str> {
+    pub fn target_id(&self) -> Option<&str> {
         match &self.contents {
             FieldContents::Object(object) => Some(&object.id),
             FieldContents::Dangling(id) => Some(id),
@@ -338,7 +339,7 @@ impl Serialize for FieldRow {
         if self.is_static {
             map.serialize_entry("static", &true)?;
         }
-        let mut value = self.said.as_ref();
+        let mut value = self.target_value.as_ref();
         match &self.contents {
             FieldContents::Null => map.serialize_entry("id", &())?,
             FieldContents::Object(object) => {
@@ -389,7 +390,7 @@ mod tests {
             (ShownValue::Name(text("main", false)), "\"main\"", "main", "main"),
         ] {
             assert_eq!(serde_json::to_string(&value).unwrap(), json);
-            assert_eq!((value.plain().as_str(), value.words().as_str()), (plain, words));
+            assert_eq!((value.plain_text().as_str(), value.words().as_str()), (plain, words));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::analysis::retained::RetainedSizes;
 use crate::answers::figure::{FRAMES, LOCALS, NAME, RETAINED, figures_of};
 use crate::answers::frames::ran_out_of_memory;
 use crate::answers::rows::is_false;
-use crate::answers::scope::order_by;
+use crate::answers::scope::order_entry_of;
 pub use crate::answers::shared::frames::{FrameRow, LocalRow, ThreadStack};
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectRow, ScopeOptions};
@@ -33,7 +33,7 @@ pub struct ThreadsOptions {
 const ORDER_COLUMNS: [(Figure, ThreadSortValue); 4] = [
     (RETAINED, |_, _, found| found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1))),
     (FRAMES, |graph, _, found| graph.frames_of(found.thread).len() as u64),
-    (LOCALS, |_, locals, found| locals.of_thread(found.number).len() as u64),
+    (LOCALS, |_, locals, found| locals.of_thread(found.thread_index).len() as u64),
     (NAME, |_, _, _| 0),
 ];
 
@@ -46,10 +46,10 @@ impl ThreadsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("threads");
-        line.sort_option(self.order, RETAINED);
+        line.add_sort_option(self.order, RETAINED);
         self.limits.add_to(&mut line);
         if let Some(which) = &self.name_or_id {
-            line.word(which.clone());
+            line.add_word(which.clone());
         }
         line
     }
@@ -138,7 +138,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     if let Some(which) = &options.name_or_id {
         search.retain_asked_for(&mut found, which);
     }
-    let value = order_by(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
+    let value = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     found.sort_by_cached_key(|found| {
         let name = found.name.clone().filter(|_| options.order == Some(NAME));
         (Reverse(value(graph, &locals, found)), name, found.node)
@@ -146,7 +146,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     if options.limits.reverse {
         found.reverse();
     }
-    sort::rows_by_key(&mut found, |found| !found.out_of_memory);
+    sort::rows_by_key(&mut found, |found| !found.ran_out_of_memory);
     let rows_hidden = Limits { reverse: false, ..options.limits }.reverse_and_cut(&mut found);
     Ok(Threads {
         threads: search.rows(found, &locals),
@@ -184,12 +184,13 @@ impl LocalsByThread {
 }
 
 struct FoundThread<'d> {
-    number: usize,
+    /// Its place among the threads of the graph.
+    thread_index: usize,
     thread: &'d Thread,
     node: NodeId,
     name: Option<String>,
     retained_bytes: Option<u64>,
-    out_of_memory: bool,
+    ran_out_of_memory: bool,
 }
 
 struct ThreadSearch<'d> {
@@ -202,12 +203,12 @@ struct ThreadSearch<'d> {
 impl<'d> ThreadSearch<'d> {
     fn found_thread(&self, number: usize, thread: &'d Thread, node: NodeId) -> FoundThread<'d> {
         FoundThread {
-            number,
+            thread_index: number,
             thread,
             node,
             name: thread.name.map(|name| self.graph.types().text(name).to_string()),
             retained_bytes: self.retained.bytes_of(self.dominators, node),
-            out_of_memory: ran_out_of_memory(self.graph, thread),
+            ran_out_of_memory: ran_out_of_memory(self.graph, thread),
         }
     }
 
@@ -234,29 +235,29 @@ impl<'d> ThreadSearch<'d> {
 
     fn rows(&self, found: Vec<FoundThread<'_>>, locals: &LocalsByThread) -> Vec<ThreadRow<'d>> {
         let nodes: Vec<NodeId> =
-            found.iter().flat_map(|found| locals.of_thread(found.number)).map(|local| local.2).collect();
+            found.iter().flat_map(|found| locals.of_thread(found.thread_index)).map(|local| local.2).collect();
         let mut said = self.values.map_or(Vec::new(), |values| values.shown_values(&nodes)).into_iter();
-        let virtual_types = virtual_types(self.graph);
+        let virtual_types = is_virtual_by_type(self.graph);
         let mut rows = Vec::with_capacity(found.len());
         for found in found {
-            let first = found.thread.frames().start + 1;
+            let first = found.thread.frame_range().start + 1;
             let mut frames = ThreadStack::new(self.graph, found.thread);
             let mut in_no_frame = Vec::new();
-            for &(_, frame, node) in locals.of_thread(found.number) {
+            for &(_, frame, node) in locals.of_thread(found.thread_index) {
                 let local = self.local_row(node, said.next().flatten());
                 match frame.checked_sub(first) {
-                    Some(frame) => frames.add(frame, local),
+                    Some(frame) => frames.add_local(frame, local),
                     None => in_no_frame.push(local),
                 }
             }
             let is_virtual = virtual_types[self.graph.type_of(found.node).index()];
-            let read = self.values.map(|values| read_fields(values, is_virtual, found.node));
+            let read = self.values.map(|values| read_thread_fields(values, is_virtual, found.node));
             rows.push(ThreadRow {
                 id: self.graph.display_id(found.node),
                 name: found.name,
                 type_name: self.graph.type_name(self.graph.type_of(found.node)).to_string(),
                 fields: read.unwrap_or(ThreadFields { is_virtual, ..ThreadFields::default() }),
-                out_of_memory: found.out_of_memory,
+                out_of_memory: found.ran_out_of_memory,
                 retained_bytes: found.retained_bytes,
                 frames,
                 locals: in_no_frame,
@@ -287,7 +288,7 @@ pub struct ThreadFields {
     pub is_virtual: Option<bool>,
     /// The runtime's word for its state: `RUNNABLE`, `WAITING`.
     pub state: Option<&'static str>,
-    /// The runtime's number for it.
+    /// Java's own number of it, `tid`; the operating system has another.
     pub number: Option<i64>,
     /// Its priority.
     pub priority: Option<i64>,
@@ -300,9 +301,9 @@ const STATE_BITS: [(i64, &str); 5] =
 const ALIVE_BIT: i64 = 1;
 
 /// By type: whether its threads are virtual; `None` for what is no Java thread. O(types).
-fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
+fn is_virtual_by_type(graph: &HeapGraph) -> Vec<Option<bool>> {
     let types = graph.types();
-    types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
+    types.map_by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.BaseVirtualThread" | "java.lang.VirtualThread" => Some(true),
         "java.lang.Thread" => Some(false),
         _ => above.copied().flatten(),
@@ -310,7 +311,7 @@ fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
 }
 
 /// Reads the fields of a thread's object. In JDK 19 and later most of them are in an object of their own, `holder`.
-fn read_fields(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
+fn read_thread_fields(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
     let own = values.raw_fields(node);
     let holder = match value_of_field(&own, "holder") {
         Some(Value::Object(holder)) => values.raw_fields(*holder),
@@ -327,7 +328,7 @@ fn read_fields(values: ValueReader<'_>, is_virtual: Option<bool>, node: NodeId) 
         // Virtual threads all are.
         _ => runs_virtually.then_some(true),
     };
-    let state = number("threadStatus").filter(|_| !runs_virtually).map(state_of);
+    let state = number("threadStatus").filter(|_| !runs_virtually).map(state_word);
     ThreadFields { daemon, is_virtual, state, number: number("tid"), priority: number("priority") }
 }
 
@@ -337,23 +338,23 @@ fn value_of_field<'f>(fields: &'f [FieldValue], wanted: &str) -> Option<&'f Valu
 }
 
 /// The word for a `threadStatus`.
-fn state_of(status: i64) -> &'static str {
+fn state_word(status: i64) -> &'static str {
     let known = STATE_BITS.iter().find(|(bit, _)| status & bit != 0).map(|(_, state)| *state);
     known.unwrap_or(if status & ALIVE_BIT == 0 { "NEW" } else { "RUNNABLE" })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::state_of;
+    use super::state_word;
 
     #[test]
     fn states_in_words() {
         // Values that HotSpot writes: JavaThreadStatus of its sources.
         for (status, state) in [(0, "NEW"), (5, "RUNNABLE"), (0x191, "WAITING"), (0x1A1, "TIMED_WAITING")] {
-            assert_eq!(state_of(status), state);
+            assert_eq!(state_word(status), state);
         }
         for (status, state) in [(0x401, "BLOCKED"), (2, "TERMINATED"), (1, "RUNNABLE")] {
-            assert_eq!(state_of(status), state);
+            assert_eq!(state_word(status), state);
         }
     }
 }

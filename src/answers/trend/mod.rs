@@ -13,11 +13,11 @@ pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_tex
 
 use super::dump_comparison::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
-use super::figure::{CUM, FLAT, RETAINED, SHALLOW, TOTAL};
+use super::figure::{ALLOCATED_BYTES, CUM_BYTES, FLAT_BYTES, RETAINED, SHALLOW};
 use super::times_and_file_names::utc_text;
-use super::{AnswerError, CommandLine, HeapChoice, Limits, ScopeOptions};
-use crate::allocations::Histograms;
-use crate::analysis::diff::Amounts;
+use super::{AllocationHeapChoice, AnswerError, CommandLine, Limits, ScopeOptions};
+use crate::allocations::ClassHistograms;
+use crate::analysis::diff::DiffAmounts;
 pub use crate::analysis::series::Trend;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{Content, OpenDump};
@@ -29,11 +29,11 @@ pub struct TrendOptions {
     /// Objects of each dump.
     pub scope: ScopeOptions,
     /// Heaps, of allocation totals.
-    pub heaps: HeapChoice,
+    pub heaps: AllocationHeapChoice,
     /// Kind of rows: groups, or paths of the dominator tree.
     pub by: DiffBy,
     /// Retained bytes are judged, in place of shallow ones; of names of frames cum in place of flat.
-    pub retained: bool,
+    pub judges_retained: bool,
     /// Rows that are the same in all dumps too.
     pub with_unchanged: bool,
     /// Rows that change by less are left out; a share is one of the last heap. Default: 0.1 %.
@@ -41,9 +41,9 @@ pub struct TrendOptions {
     /// Growth is judged: that takes [`MIN_JUDGED_DUMPS`] dumps.
     pub judges_growth: bool,
     /// Tables have a column for each dump.
-    pub wide: bool,
+    pub is_wide: bool,
     /// Dumps are put in the order of the times that they have.
-    pub by_time: bool,
+    pub sorts_by_time: bool,
     /// Size of the heap that must not be reached: how long that takes is told.
     pub until_bytes: Option<u64>,
     /// Number and direction of rows.
@@ -56,14 +56,14 @@ impl Default for TrendOptions {
     fn default() -> Self {
         TrendOptions {
             scope: ScopeOptions::default(),
-            heaps: HeapChoice::default(),
+            heaps: AllocationHeapChoice::default(),
             by: DiffBy::default(),
-            retained: false,
+            judges_retained: false,
             with_unchanged: false,
             min_growth: Threshold::Share(Percent::PER_MILLE),
             judges_growth: false,
-            wide: false,
-            by_time: false,
+            is_wide: false,
+            sorts_by_time: false,
             until_bytes: None,
             limits: Limits::default(),
             growth_limits: Vec::new(),
@@ -76,17 +76,19 @@ impl TrendOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("trend");
         match self.by {
-            DiffBy::Paths => line.word("--paths"),
-            DiffBy::Groups(by) if self.by != DiffBy::default() => line.option("--by", Some(by.name())),
+            DiffBy::Paths => line.add_word("--paths"),
+            DiffBy::Groups(by) if self.by != DiffBy::default() => line.add_option("--by", Some(by.name())),
             _ => &mut line,
         };
-        line.switch("--retained", self.retained).switch("--all", self.with_unchanged).switch("--wide", self.wide);
-        line.switch("--sort-by-time", self.by_time).switch("--grows", self.judges_growth);
+        line.add_switch("--retained", self.judges_retained)
+            .add_switch("--all", self.with_unchanged)
+            .add_switch("--wide", self.is_wide);
+        line.add_switch("--sort-by-time", self.sorts_by_time).add_switch("--grows", self.judges_growth);
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
-            line.option("--min-growth", Some(&self.min_growth.to_string()));
+            line.add_option("--min-growth", Some(&self.min_growth.to_string()));
         }
-        line.option("--until", self.until_bytes.map(|bytes| bytes.to_string()).as_deref());
-        line.repeated_option("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
+        line.add_option("--until", self.until_bytes.map(|bytes| bytes.to_string()).as_deref());
+        line.add_repeated_option("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
         self.limits.add_to(&mut line);
@@ -107,7 +109,7 @@ struct AddedDumps {
     /// By name: the number of the row.
     row_numbers: HashMap<String, usize>,
     /// By row: the number of a dump, objects and bytes there.
-    values: Vec<Vec<(u32, u64, u64)>>,
+    values_by_row: Vec<Vec<(u32, u64, u64)>>,
 }
 
 impl TrendBuilder {
@@ -116,13 +118,13 @@ impl TrendBuilder {
         TrendBuilder { options, added: Mutex::default() }
     }
 
-    fn added(&self) -> MutexGuard<'_, AddedDumps> {
+    fn lock_added(&self) -> MutexGuard<'_, AddedDumps> {
         self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Announces the next dump; it counts as unreadable until it is added.
-    pub fn announce(&self, file: &str) {
-        self.added().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
+    pub fn announce_dump(&self, file: &str) {
+        self.lock_added().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
     }
 
     /// Adds the dump that was said to be next. O(objects); with retained bytes or by paths its dominator tree. 24 bytes
@@ -130,8 +132,8 @@ impl TrendBuilder {
     ///
     /// # Errors
     /// If it holds no objects, does not have what is asked for, or there is not the memory.
-    pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
-        let TrendOptions { scope, heaps, by, retained, .. } = &self.options;
+    pub fn add_dump(&self, dump: &OpenDump) -> Result<(), AnswerError> {
+        let TrendOptions { scope, heaps, by, judges_retained: retained, .. } = &self.options;
         if let Content::Allocations(allocations) = dump.content() {
             if *retained && by.frame_names().is_none() {
                 return Err(AnswerError::NeedsObjects);
@@ -142,8 +144,8 @@ impl TrendBuilder {
         }
         heaps.check_on_objects()?;
         let chosen = dump.info().snapshots.iter().find(|one| one.chosen);
-        let taken_ms = chosen.and_then(|one| one.unix_ms);
-        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, taken_ms);
+        let taken_unix_ms = chosen.and_then(|one| one.unix_ms);
+        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, taken_unix_ms);
         Ok(())
     }
 
@@ -151,27 +153,27 @@ impl TrendBuilder {
     ///
     /// # Errors
     /// If more than types is asked for.
-    pub fn add_all(&self, dump: &OpenDump, histograms: &Histograms, file: &str) -> Result<(), AnswerError> {
-        let TrendOptions { scope, by, retained, .. } = &self.options;
-        for place in 0..histograms.all.len() {
+    pub fn add_histograms(&self, dump: &OpenDump, histograms: &ClassHistograms, file: &str) -> Result<(), AnswerError> {
+        let TrendOptions { scope, by, judges_retained: retained, .. } = &self.options;
+        for place in 0..histograms.types_by_histogram.len() {
             let side = DumpSide::of_histogram(histograms, place, scope, *by, *retained)?;
             if place > 0 {
-                self.announce(&format!("{file} ({})", place + 1));
+                self.announce_dump(&format!("{file} ({})", place + 1));
             }
             self.add_side(dump, side, dump.info().snapshots.get(place).and_then(|one| one.unix_ms));
         }
         Ok(())
     }
 
-    fn add_side(&self, dump: &OpenDump, side: DumpSide, taken_ms: Option<i64>) {
-        let DumpSide { totals, rows: amounts, .. } = side;
-        let mut added = self.added();
-        let AddedDumps { dumps, row_numbers, values } = &mut *added;
+    fn add_side(&self, dump: &OpenDump, side: DumpSide, taken_unix_ms: Option<i64>) {
+        let DumpSide { totals, amounts_by_name: amounts, .. } = side;
+        let mut added = self.lock_added();
+        let AddedDumps { dumps, row_numbers, values_by_row: values } = &mut *added;
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return };
         entry.format = Some(dump.info().format.to_string());
-        entry.taken_ms = taken_ms;
-        entry.taken_at = entry.taken_ms.map(utc_text);
+        entry.taken_unix_ms = taken_unix_ms;
+        entry.taken_at = entry.taken_unix_ms.map(utc_text);
         match dump.content() {
             Content::Allocations(_) => {
                 entry.total_bytes = Some(totals.shallow_bytes);
@@ -187,13 +189,13 @@ impl TrendBuilder {
             (Some(graph), true) => graph.shallow_bytes_of(0..graph.node_count()).fold(0, u64::saturating_add),
             _ => totals.shallow_bytes,
         };
-        for (name, Amounts { count, bytes, retained_bytes }) in amounts {
+        for (name, DiffAmounts { count, bytes, retained_bytes }) in amounts {
             let next = row_numbers.len();
             let row = *row_numbers.entry(name).or_insert(next);
             if row == values.len() {
                 values.push(Vec::new());
             }
-            let bytes = if self.options.retained { retained_bytes } else { bytes };
+            let bytes = if self.options.judges_retained { retained_bytes } else { bytes };
             values[row].push((number as u32, count.unwrap_or(0), bytes));
         }
     }
@@ -204,74 +206,77 @@ impl TrendBuilder {
     /// If the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
         let TrendBuilder { options, added } = self;
-        let AddedDumps { mut dumps, row_numbers, values } = added.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let AddedDumps { mut dumps, row_numbers, values_by_row: values } =
+            added.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut formats: Vec<&str> = dumps.iter().filter_map(|dump| dump.format.as_deref()).collect();
         let read_count = formats.len();
         formats.dedup();
         if let [first, other, ..] = formats[..] {
-            return Err(AnswerError::MixedFormats(first.to_string(), other.to_string()));
+            return Err(AnswerError::MixedRuntimes(first.to_string(), other.to_string()));
         }
         let least = if options.judges_growth { MIN_JUDGED_DUMPS } else { 2 };
         if read_count < least {
             return Err(AnswerError::TooFewDumps(read_count, least));
         }
         let is_read = |dump: &TrendDump| dump.format.is_some();
-        let all_have_times = dumps.iter().filter(|dump| is_read(dump)).all(|dump| dump.taken_ms.is_some());
+        let all_have_times = dumps.iter().filter(|dump| is_read(dump)).all(|dump| dump.taken_unix_ms.is_some());
         // From the number of a dump to its place.
         let mut order: Vec<usize> = (0..dumps.len()).collect();
-        if options.by_time {
+        if options.sorts_by_time {
             if !all_have_times {
                 return Err(AnswerError::NoDumpTimes);
             }
-            sort::rows_by_key(&mut order, |&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
+            sort::rows_by_key(&mut order, |&number| {
+                (dumps[number].taken_unix_ms.is_none(), dumps[number].taken_unix_ms)
+            });
             dumps = order.iter().map(|&number| dumps[number].clone()).collect();
         }
         let mut place_of = vec![0; order.len()];
         order.iter().enumerate().for_each(|(place, &number)| place_of[number] = place);
         let read: Vec<usize> = (0..dumps.len()).filter(|&place| is_read(&dumps[place])).collect();
-        let hours = |&place: &usize| dumps[place].taken_ms.map(|ms| ms as f64 / 3_600_000.0);
+        let hours = |&place: &usize| dumps[place].taken_unix_ms.map(|ms| ms as f64 / 3_600_000.0);
         let times: Option<Vec<f64>> = read
             .iter()
             .map(hours)
             .collect::<Option<Vec<f64>>>()
             .filter(|times| times.windows(2).all(|step| step[0] <= step[1]));
         let is_in_order =
-            !all_have_times || read.windows(2).all(|step| dumps[step[0]].taken_ms <= dumps[step[1]].taken_ms);
+            !all_have_times || read.windows(2).all(|step| dumps[step[0]].taken_unix_ms <= dumps[step[1]].taken_unix_ms);
         let is_of_allocations = dumps.iter().any(|dump| dump.total_bytes.is_some());
         let total_of = |dump: &TrendDump| {
-            let of_objects = if options.retained { dump.reachable_bytes } else { dump.shallow_bytes };
+            let of_objects = if options.judges_retained { dump.reachable_bytes } else { dump.shallow_bytes };
             dump.total_bytes.or(of_objects)
         };
         let mut trend = DumpsTrend {
             total_noun: if options.scope.chooses_some() { "what matches" } else { "the heap" },
             measure: match options.by.frame_names() {
-                None if is_of_allocations => TOTAL.key,
+                None if is_of_allocations => ALLOCATED_BYTES.key,
                 Some(_) if is_of_allocations => {
                     if options.retained {
-                        CUM.key
+                        CUM_BYTES.key
                     } else {
-                        FLAT.key
+                        FLAT_BYTES.key
                     }
                 }
-                _ if options.retained || options.by == DiffBy::Paths => RETAINED.key,
+                _ if options.judges_retained || options.by == DiffBy::Paths => RETAINED.key,
                 _ => SHALLOW.key,
             },
-            by: options.by.titles().0,
+            by: options.by.row_word_and_plural().0,
             causes: Vec::new(),
-            is_wide: options.wide,
-            total_values: dumps.iter().filter_map(total_of).collect(),
-            places: read.clone(),
-            times,
+            is_wide: options.is_wide,
+            total_bytes_by_dump: dumps.iter().filter_map(total_of).collect(),
+            read_places: read.clone(),
+            times_in_hours: times,
             until_bytes: options.until_bytes,
             total: None,
             rows: TrendRows::new(options.by, Vec::new(), 0),
             is_in_order,
             growing_all_flat_counts: [0; 3],
-            over_limits: Vec::new(),
-            growing: Vec::new(),
+            limit_results: Vec::new(),
+            growth_sentences: Vec::new(),
             dumps,
         };
-        trend.total = Some(trend.total());
+        trend.total = Some(trend.row_of_whole());
         // Of a row: objects and bytes in the dumps that were read.
         let figures = |row: usize| -> Vec<(u64, u64)> {
             let mut figures = vec![(0, 0); trend.dumps.len()];
@@ -294,7 +299,7 @@ impl TrendBuilder {
         let never_shrink = number_of(|trend| trend == Trend::Grows || trend == Trend::Appeared);
         let counts = [never_shrink, all.len(), number_of(|trend| trend == Trend::Flat)];
         let last_heap = read.last().map_or(0, |&place| trend.dumps[place].heap_bytes);
-        let least = options.min_growth.at_least(last_heap);
+        let least = options.min_growth.min_bytes_of(last_heap);
         all.retain(|(row, _)| match row.trend {
             Trend::Flat => options.with_unchanged,
             _ => row.range_bytes >= least,
@@ -305,7 +310,7 @@ impl TrendBuilder {
         // The median of all slopes is taken of what is shown alone.
         let rows = all.into_par_iter().map(|(row, at)| trend.complete_row(row, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);
-        (trend.over_limits, trend.growing_all_flat_counts, trend.growing) = (over, counts, growing);
+        (trend.limit_results, trend.growing_all_flat_counts, trend.growth_sentences) = (over, counts, growing);
         Ok(trend)
     }
 }

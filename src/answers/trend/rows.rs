@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::analysis::diff::delta;
+use crate::analysis::diff::saturating_delta;
 use crate::analysis::series::{SeriesTrend, Trend, median_slope, sparkline};
 use crate::analysis::threshold::Threshold;
 use crate::analysis::type_patterns::TypePattern;
@@ -12,7 +12,7 @@ use crate::answers::DiffBy;
 use crate::answers::histogram_row::KeyedValue;
 use crate::answers::limit_result::LimitResult;
 use crate::answers::times_and_file_names::shared_folder_of;
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
 /// One of the dumps. What is not known of one that could not be read is null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -37,7 +37,7 @@ pub struct TrendDump {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocations: Option<u64>,
     #[serde(skip)]
-    pub(super) taken_ms: Option<i64>,
+    pub(super) taken_unix_ms: Option<i64>,
     /// Shallow bytes of all objects, asked for or not.
     #[serde(skip)]
     pub(super) heap_bytes: u64,
@@ -69,15 +69,16 @@ pub struct DumpsTrend {
     pub is_in_order: bool,
     /// Bytes of the whole in each dump that was read.
     #[serde(skip)]
-    pub(super) total_values: Vec<u64>,
+    pub(super) total_bytes_by_dump: Vec<u64>,
+    /// Words for the whole: `the heap`, or `what matches`.
     #[serde(skip)]
     pub(super) total_noun: &'static str,
     /// Of the dumps that were read, their places among all.
     #[serde(skip)]
-    pub(super) places: Vec<usize>,
+    pub(super) read_places: Vec<usize>,
     /// In hours, where all dumps have them in their order.
     #[serde(skip)]
-    pub(super) times: Option<Vec<f64>>,
+    pub(super) times_in_hours: Option<Vec<f64>>,
     /// What the heap must not reach, in bytes.
     #[serde(skip)]
     pub(super) until_bytes: Option<u64>,
@@ -86,10 +87,10 @@ pub struct DumpsTrend {
     pub(super) growing_all_flat_counts: [usize; 3],
     /// A sentence for each limit that was passed, and a note for each that nothing matches.
     #[serde(skip)]
-    pub over_limits: Vec<LimitResult>,
+    pub limit_results: Vec<LimitResult>,
     /// A sentence for each row that grows, shown or not.
     #[serde(skip)]
-    pub growing: Vec<String>,
+    pub growth_sentences: Vec<String>,
 }
 
 /// The rows of a trend.
@@ -98,7 +99,7 @@ pub struct TrendRows {
     by: DiffBy,
     rows: Vec<TrendRow>,
     /// Rows that a limit left out.
-    pub hidden: usize,
+    pub rows_hidden: usize,
 }
 
 /// The course of a row.
@@ -159,7 +160,7 @@ impl TrendRow {
 
 impl TrendRows {
     pub(super) fn new(by: DiffBy, rows: Vec<TrendRow>, hidden: usize) -> Self {
-        TrendRows { by, rows, hidden }
+        TrendRows { by, rows, rows_hidden: hidden }
     }
 
     /// The rows that are shown.
@@ -194,7 +195,7 @@ impl DumpsTrend {
             trend,
             first_bytes,
             last_bytes,
-            growth_bytes: delta(first_bytes, last_bytes),
+            growth_bytes: saturating_delta(first_bytes, last_bytes),
             bytes_per_dump: 0,
             objects_per_dump: 0,
             bytes_per_hour: None,
@@ -209,21 +210,21 @@ impl DumpsTrend {
     }
 
     /// The course of the whole. O(dumps x dumps) for the slope.
-    pub(super) fn total(&self) -> TrendRow {
-        let whole: Vec<(u64, u64)> = self.total_values.iter().map(|&bytes| (1, bytes)).collect();
+    pub(super) fn row_of_whole(&self) -> TrendRow {
+        let whole: Vec<(u64, u64)> = self.total_bytes_by_dump.iter().map(|&bytes| (1, bytes)).collect();
         let name = KeyedValue { key: "", value: String::new() };
         let count_of_dump = |dump: &TrendDump| dump.objects.or(dump.allocations).unwrap_or(0);
-        let objects = self.places.iter().map(|&place| count_of_dump(&self.dumps[place])).collect::<Vec<_>>();
+        let objects = self.read_places.iter().map(|&place| count_of_dump(&self.dumps[place])).collect::<Vec<_>>();
         self.with_slopes(
             TrendRow { name, ..self.row_without_slope(String::new(), &whole) },
             &objects,
-            &self.total_values,
+            &self.total_bytes_by_dump,
         )
     }
 
     /// O(dumps x dumps).
     fn with_slopes(&self, mut row: TrendRow, objects: &[u64], bytes: &[u64]) -> TrendRow {
-        (row.objects_per_dump, row.bytes_per_dump) = (self.slope(objects), self.slope(bytes));
+        (row.objects_per_dump, row.bytes_per_dump) = (self.slope_per_dump(objects), self.slope_per_dump(bytes));
         (row.objects_per_hour, row.bytes_per_hour) = (self.slope_per_hour(objects), self.slope_per_hour(bytes));
         row.hours_to_limit = row.bytes_per_hour.and_then(|slope| self.steps_to_limit(slope));
         row
@@ -231,7 +232,7 @@ impl DumpsTrend {
 
     /// Steps of so many bytes until the heap is as large as it must not be, to hundredths; `None` where it never is.
     fn steps_to_limit(&self, bytes_a_step: i64) -> Option<f64> {
-        let left = self.until_bytes?.saturating_sub(self.total_values.last().copied()?);
+        let left = self.until_bytes?.saturating_sub(self.total_bytes_by_dump.last().copied()?);
         (bytes_a_step > 0).then(|| (left as f64 / bytes_a_step as f64 * 100.0).round() / 100.0)
     }
 
@@ -242,7 +243,7 @@ impl DumpsTrend {
         row = self.with_slopes(row, &objects, &values);
         row.bytes = vec![None; self.dumps.len()];
         row.objects = vec![None; self.dumps.len()];
-        for (&place, &(count, size)) in self.places.iter().zip(figures) {
+        for (&place, &(count, size)) in self.read_places.iter().zip(figures) {
             (row.objects[place], row.bytes[place]) = (Some(count), Some(size));
         }
         row
@@ -254,34 +255,34 @@ impl DumpsTrend {
             "{} grows: {:+} bytes in {}, at {}/{} steps, and never shrinks",
             row.name.as_str(),
             row.growth_bytes,
-            count_of(read as u64, "dumps"),
+            count_with_noun(read as u64, "dumps"),
             row.steps_up,
             read.saturating_sub(1)
         )
     }
 
     /// The median slope of bytes or objects, from one dump to the next.
-    pub(super) fn slope(&self, values: &[u64]) -> i64 {
-        let places: Vec<f64> = self.places.iter().map(|&place| place as f64).collect();
+    pub(super) fn slope_per_dump(&self, values: &[u64]) -> i64 {
+        let places: Vec<f64> = self.read_places.iter().map(|&place| place as f64).collect();
         median_slope(&places, values).round() as i64
     }
 
     /// The median slope of bytes or objects by time, where all dumps have one.
     pub(super) fn slope_per_hour(&self, values: &[u64]) -> Option<i64> {
-        self.times.as_ref().map(|times| median_slope(times, values).round() as i64)
+        self.times_in_hours.as_ref().map(|times| median_slope(times, values).round() as i64)
     }
 
     /// The time by which slopes are shown: of dumps of less than two hours the minute, and how many are in an hour; `None` where
     /// the dumps have no times.
     pub fn slope_time(&self) -> Option<(&'static str, i64)> {
-        let times = self.times.as_ref()?;
+        let times = self.times_in_hours.as_ref()?;
         let hours = times.last()? - times.first()?;
         if hours <= 0.0 { None } else { Some(if hours < 2.0 { ("minute", 60) } else { ("hour", 1) }) }
     }
 
     /// Of each dump that was read where it stands in a chart: hours since the first, or where they have no times its place.
     pub fn chart_places(&self) -> Vec<f64> {
-        match self.times.as_ref().filter(|_| self.slope_time().is_some()) {
+        match self.times_in_hours.as_ref().filter(|_| self.slope_time().is_some()) {
             Some(times) => times.iter().map(|time| time - times.first().unwrap_or(&0.0)).collect(),
             None => (0..self.read_count()).map(|place| place as f64).collect(),
         }
@@ -289,13 +290,13 @@ impl DumpsTrend {
 
     /// How fast the whole grows, and when it is as large as it must not be, where that is asked for: sizes by `bytes`.
     pub fn pace_sentence(&self, bytes: impl Fn(u64) -> String) -> Option<String> {
-        let (limit, last, total) = (self.until_bytes?, self.total_values.last().copied()?, self.total.as_ref()?);
+        let (limit, last, total) = (self.until_bytes?, self.total_bytes_by_dump.last().copied()?, self.total.as_ref()?);
         let limit_text = bytes(limit);
         let (slope, time, steps) = match (self.slope_time(), total.bytes_per_hour) {
             (Some((time, in_hour)), Some(slope)) => (slope / in_hour, time, total.hours_to_limit.map(hours_text)),
             _ => {
                 let steps = self.steps_to_limit(total.bytes_per_dump);
-                (total.bytes_per_dump, "dump", steps.map(|steps| count_of(steps.ceil() as u64, "dumps")))
+                (total.bytes_per_dump, "dump", steps.map(|steps| count_with_noun(steps.ceil() as u64, "dumps")))
             }
         };
         Some(match steps {
@@ -309,30 +310,32 @@ impl DumpsTrend {
     }
 
     /// Is there a size that must not be reached?
-    pub fn has_limit(&self) -> bool {
+    pub fn has_size_limit(&self) -> bool {
         self.until_bytes.is_some()
     }
 
     /// The name of each dump without the folder that all are in. O(dumps).
-    pub fn short_names(&self) -> Vec<&str> {
+    pub fn short_file_names(&self) -> Vec<&str> {
         let folder = shared_folder_of(self.dumps.iter().map(|dump| dump.file.as_str())).len();
         self.dumps.iter().map(|dump| &dump.file[folder..]).collect()
     }
 
     /// Dumps that were read.
     pub fn read_count(&self) -> usize {
-        self.total_values.len()
+        self.total_bytes_by_dump.len()
     }
 
     /// First and last bytes and the number of rows that grow, in a line: sizes by `bytes`.
     pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
-        let (first, last) =
-            (self.total_values.first().copied().unwrap_or(0), self.total_values.last().copied().unwrap_or(0));
+        let (first, last) = (
+            self.total_bytes_by_dump.first().copied().unwrap_or(0),
+            self.total_bytes_by_dump.last().copied().unwrap_or(0),
+        );
         let sign = if last < first { "-" } else { "+" };
         let grown = emphasis(&format!("{sign}{}", bytes(last.abs_diff(first))));
-        let dumps = count_of(self.read_count() as u64, "dumps");
+        let dumps = count_with_noun(self.read_count() as u64, "dumps");
         let [never_shrink, all, flat] = self.growing_all_flat_counts.map(|count| format_count(count as u64));
-        let rows = self.rows.by.titles().1;
+        let rows = self.rows.by.row_word_and_plural().1;
         let (grow, shrink) =
             if self.growing_all_flat_counts[0] == 1 { ("grows", "shrinks") } else { ("grow", "shrink") };
         let are = if self.growing_all_flat_counts[2] == 1 { "is" } else { "are" };
@@ -369,10 +372,12 @@ pub fn hours_text(hours: f64) -> String {
 /// The most that something may grow by.
 #[derive(Debug, Clone)]
 pub struct TrendLimit {
+    /// As it was written.
     pub(super) text: String,
     /// Rows that are limited together; `None` for the whole heap.
-    rows: Option<TypePattern>,
-    size: Threshold,
+    row_pattern: Option<TypePattern>,
+    /// The limit; a share is one of the first bytes.
+    max_growth: Threshold,
     /// From one dump to the next, in place of from the first to the last.
     is_per_dump: bool,
 }
@@ -382,20 +387,20 @@ impl FromStr for TrendLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (rows, size) = TypePattern::split_limit(text)?;
+        let (rows, size) = TypePattern::split_pattern_and_rest(text)?;
         let (size, is_per_dump) = match size.strip_suffix("/dump") {
             Some(size) => (size, true),
             None => (size, false),
         };
         let size: Threshold = size.parse()?;
-        Ok(TrendLimit { text: text.to_string(), rows, size, is_per_dump })
+        Ok(TrendLimit { text: text.to_string(), row_pattern: rows, max_growth: size, is_per_dump })
     }
 }
 
 impl TrendLimit {
     /// Returns true if it limits types, not the heap.
     pub fn limits_types(&self) -> bool {
-        self.rows.is_some()
+        self.row_pattern.is_some()
     }
 
     /// Returns true if growth from one dump to the next is limited, which depends on all dumps.
@@ -411,8 +416,8 @@ impl TrendLimit {
         rows: &[(TrendRow, usize)],
         bytes_of: impl Fn(usize) -> B,
     ) -> Option<LimitResult> {
-        let (what, values) = match &self.rows {
-            None => (trend.total_noun.to_string(), trend.total_values.clone()),
+        let (what, values) = match &self.row_pattern {
+            None => (trend.total_noun.to_string(), trend.total_bytes_by_dump.clone()),
             Some(pattern) => {
                 let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
                 if !rows.iter().any(|(row, _)| is_one(row)) {
@@ -426,7 +431,7 @@ impl TrendLimit {
                         )
                     });
                 }
-                let mut sums = vec![0u64; trend.total_values.len()];
+                let mut sums = vec![0u64; trend.total_bytes_by_dump.len()];
                 for (_, row) in rows.iter().filter(|(row, _)| is_one(row)) {
                     sums.iter_mut().zip(bytes_of(*row)).for_each(|(sum, bytes)| *sum = sum.saturating_add(bytes));
                 }
@@ -434,10 +439,10 @@ impl TrendLimit {
             }
         };
         let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
-        let limit = self.size.at_most(first);
+        let limit = self.max_growth.max_bytes_of(first);
         let (grown, per) = match self.is_per_dump {
-            true => (trend.slope(&values), " a dump"),
-            false => (delta(first, last), ""),
+            true => (trend.slope_per_dump(&values), " a dump"),
+            false => (saturating_delta(first, last), ""),
         };
         let is_over = u64::try_from(grown).is_ok_and(|grown| grown > limit);
         is_over.then(|| {
@@ -456,10 +461,10 @@ mod tests {
     #[test]
     fn limits_as_they_are_written() {
         let limit = |text: &str| text.parse::<TrendLimit>().unwrap();
-        assert!(limit("10%").rows.is_none() && !limit("20MiB").is_per_dump && limit("100KiB/dump").is_per_dump);
+        assert!(limit("10%").row_pattern.is_none() && !limit("20MiB").is_per_dump && limit("100KiB/dump").is_per_dump);
         let limit = limit("*Bubble*=1KiB/dump");
-        assert_eq!(limit.rows.as_ref().map(TypePattern::text), Some("*Bubble*"));
-        assert!(limit.is_per_dump && limit.size == Threshold::Bytes(1024));
+        assert_eq!(limit.row_pattern.as_ref().map(TypePattern::text), Some("*Bubble*"));
+        assert!(limit.is_per_dump && limit.max_growth == Threshold::Bytes(1024));
         for wrong in ["", "x", "a=", "1KiB/hour", "/(/=1KiB"] {
             assert!(wrong.parse::<TrendLimit>().is_err(), "{wrong}");
         }

@@ -9,6 +9,7 @@ use crate::input::{Contents, HeldValue};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundCollection {
     pub(super) node: NodeId,
+    /// Number of its elements.
     pub(super) size: u64,
     /// The array of its elements.
     pub(super) table: Option<NodeId>,
@@ -31,7 +32,7 @@ pub(super) fn collections_of(
     let mut found: Vec<FoundCollection> = Vec::new();
     let mut wrappers: Vec<(NodeId, NodeId)> = Vec::new();
     let mut tables = NodeSet::new(graph.node_count());
-    for fields in contents.fields.chunk_by(|a, b| a.0 == b.0) {
+    for fields in contents.field_values.chunk_by(|a, b| a.0 == b.0) {
         let node = fields[0].0;
         let Some(collection) = types.of_type(graph.type_of(node)) else { continue };
         let field = |place: usize| fields.iter().find(|field| field.1 == place as u16).map(|field| field.2);
@@ -39,17 +40,19 @@ pub(super) fn collections_of(
             Some(HeldValue::Object(node)) => Some(node),
             _ => None,
         };
-        if let Some(inner) = object(collection.wraps) {
+        if let Some(inner) = object(collection.wrapped_field) {
             wrappers.push((node, inner));
             continue;
         }
-        let table = object(collection.table);
+        let table = object(collection.table_field);
         if let Some(table) = table {
             tables.insert(table);
         }
         let Some(size) = collection_size(graph, types, contents, collection, table, &field) else { continue };
         let slots_per_entry = u64::from(collection.slots_per_entry);
-        let length = table.and_then(|table| contents.reference_array(table)).map(|(length, _)| u64::from(length));
+        let length = table
+            .and_then(|table| contents.reference_array_length_and_nulls(table))
+            .map(|(length, _)| u64::from(length));
         found.push(FoundCollection {
             node,
             size,
@@ -57,7 +60,7 @@ pub(super) fn collections_of(
             inner: None,
             capacity: length.map(|length| length / slots_per_entry),
             slots_per_entry,
-            used_buckets: table.filter(|_| collection.has_buckets).map(|table| used_slots(graph, contents, table)),
+            used_buckets: table.filter(|_| collection.has_buckets).map(|table| used_slot_count(graph, contents, table)),
         });
     }
     // Chains of wrappers: the outermost counts. A wrapper of what is no known collection is none.
@@ -80,8 +83,8 @@ pub(super) fn collections_of(
 const MAX_WRAPPERS: usize = 8;
 
 /// Elements that are not null.
-pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {
-    match contents.reference_array(table) {
+pub(super) fn used_slot_count(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {
+    match contents.reference_array_length_and_nulls(table) {
         Some((length, nulls)) => u64::from(length) - u64::from(nulls.min(length)),
         None => references_but_class(graph, table).len() as u64,
     }
@@ -90,7 +93,7 @@ pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) 
 /// References of an object without that to its class.
 pub(super) fn references_but_class(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
     let all = graph.strong_references(node);
-    let has_class = graph.types().class_is_stored(graph.type_of(node));
+    let has_class = graph.types().stores_class_reference(graph.type_of(node));
     if has_class { &all[..all.len().saturating_sub(1)] } else { all }
 }
 
@@ -102,14 +105,15 @@ fn collection_size(
     table: Option<NodeId>,
     field: &dyn Fn(usize) -> Option<HeldValue>,
 ) -> Option<u64> {
-    let terms = match collection.size.as_ref()? {
-        CollectionSizeRule::UsedSlots => return Some(table.map_or(0, |table| used_slots(graph, contents, table))),
+    let terms = match collection.size_rule.as_ref()? {
+        CollectionSizeRule::UsedSlots => return Some(table.map_or(0, |table| used_slot_count(graph, contents, table))),
         CollectionSizeRule::Sum(terms) => terms,
     };
     let mut sum = 0i64;
-    for &SizeTerm { is_negative, field: place, nested_field, of_elements } in terms {
+    for &SizeTerm { is_negative, field: place, nested_field_number: nested_field, is_of_elements: of_elements } in terms
+    {
         let number_of =
-            |node: NodeId| match contents.field(node, types.nested_field(graph.type_of(node), nested_field?)?)? {
+            |node: NodeId| match contents.field_value(node, types.nested_field(graph.type_of(node), nested_field?)?)? {
                 HeldValue::Number(number) => Some(number),
                 _ => None,
             };

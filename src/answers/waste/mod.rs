@@ -42,8 +42,10 @@ pub struct Waste {
     /// No object fulfils the expression.
     #[serde(skip)]
     pub matches_nothing: bool,
+    /// Wasted bytes that are too many, where that was asked for.
     #[serde(skip)]
-    limit_bytes: Option<u64>,
+    fail_over_bytes: Option<u64>,
+    /// Strings of the dump, for the note on those that were blotted out.
     #[serde(skip)]
     string_count: u64,
 }
@@ -98,7 +100,7 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     check_memory(dump, graph)?;
     let wanted = WantedContents {
         with_arrays: has_values,
-        fields: if has_values { collections.fields.clone() } else { Vec::new() },
+        fields: if has_values { collections.needed_fields.clone() } else { Vec::new() },
         with_lengths: false,
     };
     let mut contents = match details {
@@ -109,13 +111,13 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let mut found = wasteful_objects::find_waste(graph, &collections, &contents, &strings);
     drop(contents);
     if told_kinds.contains(&WasteKind::SparseArrays) && !has_values {
-        wasteful_objects::sparse_arrays_by_size(graph, runtime, &mut found);
+        wasteful_objects::add_sparse_arrays_by_size(graph, runtime, &mut found);
     }
     if let Some(bytes) = empty_array_bytes.filter(|_| told_kinds.contains(&WasteKind::EmptyArrays)) {
-        wasteful_objects::empty_arrays(graph, bytes, &mut found);
+        wasteful_objects::add_empty_arrays(graph, bytes, &mut found);
     }
     if told_kinds.contains(&WasteKind::SameSizeArrays) {
-        wasteful_objects::same_size_arrays(graph, &mut found);
+        wasteful_objects::add_same_size_arrays(graph, &mut found);
     }
     let fulfilling = options.filter.as_ref().map(|filter| filter.select(dump, 0..graph.node_count())).transpose()?;
     if let Some(fulfilling) = &fulfilling {
@@ -126,31 +128,31 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {
         format: dump.info().format.to_string(),
-        filter: options.filter.as_ref().map(Filter::text),
+        filter: options.filter.as_ref().map(Filter::joined_text),
         matches_nothing: fulfilling.is_some_and(|fulfilling| fulfilling.is_empty()),
         totals: WasteTotals { wasted_bytes, share: wasted_bytes as f64 / heap_bytes.max(1) as f64, heap_bytes },
         untold_kinds: untold,
         redacted: strings.redacted,
         string_count: strings.totals.strings,
         kinds,
-        limit_bytes: options.fail_over.map(|limit| limit.at_most(heap_bytes)),
+        fail_over_bytes: options.fail_over.map(|limit| limit.max_bytes_of(heap_bytes)),
     })
 }
 
 fn check_memory(dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
     // Strings and arrays are a third of a heap's objects as a rule; what is found is less than that.
-    Ok(dump.check_rows(graph.node_count() as u64, 40)?)
+    Ok(dump.check_rows_memory(graph.node_count() as u64, 40)?)
 }
 
 impl Waste {
     /// Note on a dump whose texts were blotted out.
     pub fn redaction_note(&self) -> Option<String> {
-        self.redacted.map(|redacted| redacted.note(self.string_count))
+        self.redacted.map(|redacted| redacted.redaction_note(self.string_count))
     }
 
     /// Sentence for waste over the limit.
-    pub fn over_limit(&self) -> Option<String> {
-        let limit = self.limit_bytes.filter(|&limit| self.totals.wasted_bytes > limit)?;
+    pub fn over_limit_sentence(&self) -> Option<String> {
+        let limit = self.fail_over_bytes.filter(|&limit| self.totals.wasted_bytes > limit)?;
         let wasted = self.totals.wasted_bytes;
         Some(format!("{} is wasted, over the limit of {}", format_bytes(wasted), format_bytes(limit)))
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::threshold::Threshold;
-use crate::answers::figure::{OBJECTS, WASTED, figures_of};
+use crate::answers::figure::{OBJECTS, WASTED_BYTES, figures_of};
 use crate::answers::holders::KnownCollections;
 use crate::answers::{CommandLine, Figure, Limits};
 use crate::filter::Filter;
@@ -96,7 +96,7 @@ pub struct WasteOptions {
 type RowSortValues = fn(u64, u64) -> (u64, u64);
 /// By figure, from the wasted bytes and the objects of a row: the value, and what equal ones are ordered by.
 pub(super) const ORDER_COLUMNS: [(Figure, RowSortValues); 2] =
-    [(WASTED, |wasted, objects| (wasted, objects)), (OBJECTS, |wasted, objects| (objects, wasted))];
+    [(WASTED_BYTES, |wasted, objects| (wasted, objects)), (OBJECTS, |wasted, objects| (objects, wasted))];
 
 impl WasteOptions {
     /// Figures that rows can be ordered by.
@@ -105,11 +105,11 @@ impl WasteOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("waste");
-        line.repeated_option("--kind", self.kinds.iter().map(|kind| kind.name()));
+        line.add_repeated_option("--kind", self.kinds.iter().map(|kind| kind.name()));
         self.collections.add_to(&mut line);
-        line.repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
-        line.option("--fail-over", self.fail_over.map(|limit| limit.to_string()).as_deref());
-        line.sort_option(self.order, WASTED);
+        line.add_repeated_option("--where", self.filter.iter().flat_map(Filter::texts));
+        line.add_option("--fail-over", self.fail_over.map(|limit| limit.to_string()).as_deref());
+        line.add_sort_option(self.order, WASTED_BYTES);
         self.limits.add_to(&mut line);
         line
     }

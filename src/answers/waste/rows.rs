@@ -10,10 +10,10 @@ use super::options::{ORDER_COLUMNS, WasteKind, WasteOptions};
 use super::wasteful_objects::WastefulObject;
 use crate::analysis::collections::CollectionTypes;
 use crate::answers::AnswerError;
-use crate::answers::figure::WASTED;
-use crate::answers::holders::{FieldHolderFinder, HolderName, short_holder};
+use crate::answers::figure::WASTED_BYTES;
+use crate::answers::holders::{FieldHolderFinder, HolderName, short_holder_text};
 use crate::answers::rows::type_words;
-use crate::answers::scope::order_by;
+use crate::answers::scope::order_entry_of;
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
 use crate::sort;
@@ -63,12 +63,12 @@ pub struct WasteRow {
 
 impl WasteRow {
     /// Holder and reference in a narrow place.
-    pub fn shortly_held_by(&self) -> Cow<'_, str> {
-        short_holder(&self.reference, &self.held_by)
+    pub fn short_holder_text(&self) -> Cow<'_, str> {
+        short_holder_text(&self.reference, &self.held_by)
     }
 
     /// The type, with the size of each object where that is known.
-    pub fn shown_type(&self) -> String {
+    pub fn type_with_size(&self) -> String {
         match self.bytes_each {
             Some(bytes) => format!("{} of {}", type_words(&self.type_name), format_bytes(bytes)),
             None => type_words(&self.type_name).into_owned(),
@@ -139,7 +139,7 @@ pub(super) fn rows_by_kind(
             held_by: name.text(),
         });
     }
-    let figures = order_by(&ORDER_COLUMNS, options.order.unwrap_or(WASTED))?;
+    let figures = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(WASTED_BYTES))?;
     for kind in &mut kinds {
         sort::rows_by(&mut kind.rows, &|a, b| {
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));

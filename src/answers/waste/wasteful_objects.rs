@@ -37,9 +37,9 @@ pub(super) fn find_waste(
         of_strings.insert(array);
     }
     let mut counted = NodeSet::new(graph.node_count());
-    zero_arrays(graph, contents, strings, &of_strings, &mut counted, &mut found);
-    duplicate_strings(graph, strings, &mut counted, &mut found);
-    duplicate_arrays(graph, contents, &of_strings, &mut counted, &mut found);
+    add_zero_arrays(graph, contents, strings, &of_strings, &mut counted, &mut found);
+    add_duplicate_strings(graph, strings, &mut counted, &mut found);
+    add_duplicate_arrays(graph, contents, &of_strings, &mut counted, &mut found);
     let (collections, tables) = collections_of(graph, types, contents);
     let reference_bytes = reference_bytes(graph, contents);
     let empty = || collections.iter().filter(|one| one.size == 0);
@@ -47,14 +47,14 @@ pub(super) fn find_waste(
     views.sort_unstable();
     let referrers = reference_counts_of_parts(graph, empty(), &views);
     for collection in &collections {
-        collection_waste(graph, collection, reference_bytes, &referrers, &views, &mut found);
+        add_collection_waste(graph, collection, reference_bytes, &referrers, &views, &mut found);
     }
-    sparse_arrays(contents, &tables, reference_bytes, &mut found);
-    boxed_numbers(graph, &mut found);
+    add_sparse_arrays(contents, &tables, reference_bytes, &mut found);
+    add_boxed_numbers(graph, &mut found);
     found
 }
 
-fn zero_arrays(
+fn add_zero_arrays(
     graph: &HeapGraph,
     contents: &Contents,
     strings: &GroupedStrings,
@@ -63,17 +63,18 @@ fn zero_arrays(
     found: &mut Vec<WastefulObject>,
 ) {
     // Characters that were blotted out say nothing of the program, nor do other arrays where all of them are zeros.
-    let others = || contents.arrays.iter().filter(|(node, _)| !of_strings.contains(*node));
-    let is_blotted = strings.redacted.is_some() && others().all(|(_, key)| key.is_zero());
+    let others = || contents.primitive_array_keys.iter().filter(|(node, _)| !of_strings.contains(*node));
+    let is_blotted = strings.redacted.is_some() && others().all(|(_, key)| key.is_all_zero());
     let is_meant = |node: NodeId| strings.redacted.is_none() || !(is_blotted || of_strings.contains(node));
-    for &(node, key) in contents.arrays.iter().filter(|(node, key)| key.is_zero() && is_meant(*node)) {
+    for &(node, key) in contents.primitive_array_keys.iter().filter(|(node, key)| key.is_all_zero() && is_meant(*node))
+    {
         debug_assert!(key.is_known());
         counted.insert(node);
         found.push(WastefulObject { kind: WasteKind::ZeroArrays, node, wasted_bytes: graph.shallow_bytes(node) });
     }
 }
 
-fn duplicate_strings(
+fn add_duplicate_strings(
     graph: &HeapGraph,
     grouped: &GroupedStrings,
     counted: &mut NodeSet,
@@ -111,7 +112,7 @@ fn duplicate_strings(
     }
 }
 
-fn duplicate_arrays(
+fn add_duplicate_arrays(
     graph: &HeapGraph,
     contents: &Contents,
     of_strings: &NodeSet,
@@ -120,9 +121,9 @@ fn duplicate_arrays(
 ) {
     let is_meant = |node: NodeId| !of_strings.contains(node) && !counted.contains(node);
     let mut arrays: Vec<(ContentKey, NodeId)> = contents
-        .arrays
+        .primitive_array_keys
         .iter()
-        .filter(|(node, key)| !key.is_zero() && is_meant(*node))
+        .filter(|(node, key)| !key.is_all_zero() && is_meant(*node))
         .map(|&(node, key)| (key, node))
         .collect();
     arrays.par_sort_unstable();
@@ -180,7 +181,7 @@ fn reference_counts_of_parts<'c>(
     counts
 }
 
-fn collection_waste(
+fn add_collection_waste(
     graph: &HeapGraph,
     collection: &FoundCollection,
     reference_bytes: u64,
@@ -215,12 +216,12 @@ fn collection_waste(
 
 /// Bytes of a reference in the heap: those of the longest array by its elements.
 fn reference_bytes(graph: &HeapGraph, contents: &Contents) -> u64 {
-    let longest = contents.reference_arrays.iter().max_by_key(|array| array.1);
+    let longest = contents.long_reference_arrays.iter().max_by_key(|array| array.1);
     longest.map_or(4, |&(node, length, _)| if graph.shallow_bytes(node) < 6 * u64::from(length) { 4 } else { 8 })
 }
 
-fn sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, found: &mut Vec<WastefulObject>) {
-    for &(node, length, nulls) in &contents.reference_arrays {
+fn add_sparse_arrays(contents: &Contents, tables: &NodeSet, reference_bytes: u64, found: &mut Vec<WastefulObject>) {
+    for &(node, length, nulls) in &contents.long_reference_arrays {
         let (length, nulls) = (u64::from(length), u64::from(nulls));
         if length >= MIN_SPARSE_SLOTS && 4 * nulls >= 3 * length && !tables.contains(node) {
             found.push(WastefulObject { kind: WasteKind::SparseArrays, node, wasted_bytes: nulls * reference_bytes });
@@ -253,7 +254,7 @@ const BOX_TYPES: [(&str, u64); 21] = [
     ("System.Decimal", 16),
 ];
 
-fn boxed_numbers(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
+fn add_boxed_numbers(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
     let width = |type_id: TypeId| {
         let name = graph.type_name(type_id);
         let known = BOX_TYPES.iter().find(|(known, _)| *known == name);
@@ -290,13 +291,13 @@ fn element_type_of(name: &str) -> Option<&str> {
 }
 
 /// By type: are its objects arrays?
-fn array_types(graph: &HeapGraph) -> Vec<bool> {
+fn is_array_by_type(graph: &HeapGraph) -> Vec<bool> {
     graph.types().ids().map(|type_id| is_array(graph.type_name(type_id))).collect()
 }
 
 /// Arrays of equal type and size: many at once, together a hundredth of the heap. O(n).
-pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
-    let is_array = array_types(graph);
+pub(super) fn add_same_size_arrays(graph: &HeapGraph, found: &mut Vec<WastefulObject>) {
+    let is_array = is_array_by_type(graph);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| is_array[type_id.index()]);
     let mut counts: BTreeMap<(TypeId, u64), u64> = BTreeMap::new();
     for (_, type_id, bytes) in arrays() {
@@ -315,8 +316,8 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<WastefulObject
 }
 
 /// Arrays without an element: all of a type but one, which could stand for the others. O(n).
-pub(super) fn empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<WastefulObject>) {
-    let is_array = array_types(graph);
+pub(super) fn add_empty_arrays(graph: &HeapGraph, empty_bytes: u64, found: &mut Vec<WastefulObject>) {
+    let is_array = is_array_by_type(graph);
     let mut seen = vec![false; is_array.len()];
     for (node, type_id, bytes) in graph.objects(0..graph.node_count()) {
         if is_array[type_id.index()] && bytes == empty_bytes {
@@ -339,8 +340,8 @@ pub(super) fn empty_array_bytes(graph: &HeapGraph, by_width: &[u64]) -> Option<u
 }
 
 /// Arrays of references that are mostly null: what fits into them and is not there. O(n + references).
-pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<WastefulObject>) {
-    let holds_references = reference_array_types(graph, runtime);
+pub(super) fn add_sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>, found: &mut Vec<WastefulObject>) {
+    let holds_references = is_reference_array_by_type(graph, runtime);
     let arrays = || graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| holds_references[type_id.index()]);
     let stored = |node: NodeId| count_references_but_class(graph, node);
     // An array holds more than fits with slots of 8 bytes: then they have 4.
@@ -361,14 +362,14 @@ pub(super) fn sparse_arrays_by_size(graph: &HeapGraph, runtime: Option<Runtime>,
 
 /// References that an array holds, the class left out.
 fn count_references_but_class(graph: &HeapGraph, node: NodeId) -> u64 {
-    let class = u64::from(graph.types().class_is_stored(graph.type_of(node)));
+    let class = u64::from(graph.types().stores_class_reference(graph.type_of(node)));
     (graph.strong_references(node).len() as u64).saturating_sub(class)
 }
 
 /// By type: are its objects arrays of references? Java's names say so. .NET's arrays of structures hold references too,
 /// more or fewer than elements: there an array counts whose elements are objects by name, or that refers to an object of
 /// its element type.
-fn reference_array_types(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
+fn is_reference_array_by_type(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
     const REFERENCE_ELEMENT_TYPES: [&str; 2] = ["System.Object", "System.String"];
     let elements: Vec<Option<&str>> =
         graph.types().ids().map(|type_id| element_type_of(graph.type_name(type_id))).collect();

@@ -5,7 +5,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::allocations::FrameNames;
+use crate::allocations::FrameNaming;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ProblemRow, ScopeOptions, cut_sentence};
@@ -33,10 +33,10 @@ pub(crate) fn word_parser<T: Copy + Send + Sync + 'static>(
     words.try_map(|word| known.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or("unknown"))
 }
 
-const COLORS: &[(&str, ColorArg)] =
+const COLOR_WORDS: &[(&str, ColorArg)] =
     &[("auto", ColorArg(None)), ("always", ColorArg(Some(true))), ("never", ColorArg(Some(false)))];
-const RADIXES: &[(&str, SizeRadix)] = &[("hex", SizeRadix::Hex), ("dec", SizeRadix::Dec)];
-const RULES: &[(&str, Rules)] =
+const RADIX_WORDS: &[(&str, SizeRadix)] = &[("hex", SizeRadix::Hex), ("dec", SizeRadix::Dec)];
+const RULES_WORDS: &[(&str, Rules)] =
     &[("heapdump", Rules::Heapdump), ("mat", Rules::Mat), ("devtools", Rules::Devtools), ("plain", Rules::Plain)];
 
 /// Colours, or `None` where the terminal decides.
@@ -66,14 +66,14 @@ pub(crate) struct OutputArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) csv_safe: bool,
     /// Colours; auto honours NO_COLOR
-    #[arg(long, value_parser = word_parser(COLORS), default_value = "auto", value_name = "WHEN", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(COLOR_WORDS), default_value = "auto", value_name = "WHEN", hide_short_help = true)]
     pub(crate) color: ColorArg,
 }
 
 /// Rows of a table at most.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct LimitArgs {
+pub(crate) struct RowLimitArgs {
     /// Rows of each table, or of each level of a tree; 0 for all [default: 30 on a terminal, else all]
     #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
@@ -91,17 +91,22 @@ pub(crate) struct LenientArgs {
 pub(crate) type NamedProblems<'p> = (&'p str, &'p [ProblemRow]);
 
 impl LenientArgs {
-    /// An error where what is left of a dump that is cut passed no limit.
-    pub(crate) fn check<'p>(&self, has_limits: bool, dumps: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
-        if has_limits { self.check_cut("no limit is passed", dumps) } else { Ok(()) }
+    /// An error where one of these dumps is cut: that it keeps within the limits says nothing then, but with `--lenient`.
+    pub(crate) fn fail_if_cut_within_limits<'p>(
+        &self,
+        has_limits: bool,
+        dumps: impl IntoIterator<Item = NamedProblems<'p>>,
+    ) -> Result<()> {
+        if has_limits { self.fail_if_cut("no limit is passed", dumps) } else { Ok(()) }
     }
 
-    /// An error where one of these dumps, since which something grew by more than a limit, is cut.
-    pub(crate) fn check_growth<'p>(&self, since: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
-        self.check_cut("a limit is passed", since)
+    /// The same of the dumps since which something grew by more than a limit.
+    pub(crate) fn fail_if_cut_over_limits<'p>(&self, since: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
+        self.fail_if_cut("a limit is passed", since)
     }
 
-    fn check_cut<'p>(&self, what: &str, dumps: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
+    /// `what`: what a cut dump does not prove.
+    fn fail_if_cut<'p>(&self, what: &str, dumps: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
         let cut = dumps.into_iter().find_map(|(file, problems)| Some((file, cut_sentence(problems)?)));
         let Some((file, cut)) = cut.filter(|_| !self.lenient) else { return Ok(()) };
         let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
@@ -125,7 +130,7 @@ pub(crate) struct SortArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RowArgs {
     #[command(flatten)]
-    pub(crate) limit: LimitArgs,
+    pub(crate) limit: RowLimitArgs,
     #[command(flatten)]
     pub(crate) sort: SortArgs,
 }
@@ -206,39 +211,39 @@ impl InputArgs {
         InputArgs { read: ReadArgs { keeps_details: true, ..self.read.clone() }, ..self.clone() }
     }
 
-    /// The same for rows by names of frames, where the dump is a profile.
-    pub(crate) fn with_frames_of(&self, by: GroupBy) -> Result<Self> {
+    /// The same, with frames of a profile named by what rows are grouped by; an error where `--frames` says otherwise.
+    pub(crate) fn with_frame_names_for(&self, by: GroupBy) -> Result<Self> {
         let (asked, wanted) = (self.read.frames, by.frame_names());
         if let (Some(asked), Some(wanted)) = (asked, wanted)
             && asked != wanted
         {
             bail!("--by {} names frames so: leave --frames out", by.name());
         }
-        Ok(InputArgs { read: ReadArgs { frames_of_rows: wanted, ..self.read.clone() }, ..self.clone() })
+        Ok(InputArgs { read: ReadArgs { row_frame_names: wanted, ..self.read.clone() }, ..self.clone() })
     }
 
     /// As a dump of objects is read: what rows are grouped by changes nothing there.
-    pub(crate) fn without_frames_of_rows(&self) -> Self {
-        InputArgs { read: ReadArgs { frames_of_rows: None, ..self.read.clone() }, ..self.clone() }
+    pub(crate) fn without_row_frame_names(&self) -> Self {
+        InputArgs { read: ReadArgs { row_frame_names: None, ..self.read.clone() }, ..self.clone() }
     }
 
-    /// The options that change what an answer says, for commands that ask the same.
-    pub(crate) fn read_words(&self) -> Vec<String> {
+    /// The options that change what an answer says, as words of a command line that asks the same.
+    pub(crate) fn input_option_words(&self) -> Vec<String> {
         let ReadArgs { snapshot, measure, input_format, size_radix, raw_types, rules, frames, type_label, .. } =
             &self.read;
         let kinds = self.exclude_roots.join(",");
-        let mut line = CommandLine::of_options();
-        line.option("--exclude-roots", Some(&*kinds).filter(|kinds| !kinds.is_empty()))
-            .option("--snapshot", snapshot.as_deref())
-            .option("--measure", measure.as_deref())
-            .option("--frames", frames.map(FrameNames::name))
-            .option("--type-label", type_label.as_deref())
-            .switch("--all-frames", self.read.all_frames)
-            .option("--input-format", input_format.as_deref())
-            .option("--size-radix", matches!(size_radix, SizeRadix::Dec).then_some("dec"))
-            .option("--rules", (*rules != Rules::Heapdump).then(|| rules.name()))
-            .switch("--keep-unreachable", self.keep_unreachable)
-            .switch("--raw-types", *raw_types);
+        let mut line = CommandLine::without_command();
+        line.add_option("--exclude-roots", Some(&*kinds).filter(|kinds| !kinds.is_empty()))
+            .add_option("--snapshot", snapshot.as_deref())
+            .add_option("--measure", measure.as_deref())
+            .add_option("--frames", frames.map(FrameNaming::name))
+            .add_option("--type-label", type_label.as_deref())
+            .add_switch("--all-frames", self.read.all_frames)
+            .add_option("--input-format", input_format.as_deref())
+            .add_option("--size-radix", matches!(size_radix, SizeRadix::Dec).then_some("dec"))
+            .add_option("--rules", (*rules != Rules::Heapdump).then(|| rules.name()))
+            .add_switch("--keep-unreachable", self.keep_unreachable)
+            .add_switch("--raw-types", *raw_types);
         line.into_words()
     }
 }
@@ -257,8 +262,8 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) measure: Option<String>,
     /// What frames of a profile are named by, in trees, paths and flame graphs [default: function]
-    #[arg(long, value_parser = word_parser(FrameNames::WORDS), value_name = "NAME", hide_short_help = true)]
-    pub(crate) frames: Option<FrameNames>,
+    #[arg(long, value_parser = word_parser(FrameNaming::WORDS), value_name = "NAME", hide_short_help = true)]
+    pub(crate) frames: Option<FrameNaming>,
     /// Types in a profile are the values of this label, not functions; bytes: size classes of Go
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     pub(crate) type_label: Option<String>,
@@ -267,7 +272,7 @@ pub(crate) struct ReadArgs {
     all_frames: bool,
     /// What rows are grouped by, where the dump is a profile.
     #[arg(skip)]
-    frames_of_rows: Option<FrameNames>,
+    row_frame_names: Option<FrameNaming>,
     /// Read the file as this format instead of detecting it
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) input_format: Option<String>,
@@ -275,10 +280,10 @@ pub(crate) struct ReadArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) raw_types: bool,
     /// Radix of sizes in XNA / .NET CF dumps
-    #[arg(long, value_parser = word_parser(RADIXES), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(RADIX_WORDS), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
     pub(crate) size_radix: SizeRadix,
     /// Whose rules for sizes and references: mat for those of Eclipse MAT (HPROF), plain for none (V8)
-    #[arg(long, value_parser = word_parser(RULES), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_parser = word_parser(RULES_WORDS), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
     pub(crate) rules: Rules,
     /// Any problem in the input is an error
     #[arg(long, hide_short_help = true)]
@@ -296,21 +301,22 @@ pub(crate) struct ReadArgs {
 
 impl ReadArgs {
     /// An error where frames were to be named by what the dump, no profile, does not say.
-    pub(crate) fn check_frames(&self, dump: &OpenDump) -> Result<()> {
+    pub(crate) fn check_frames_option(&self, dump: &OpenDump) -> Result<()> {
         match (self.frames, dump.content()) {
-            (None | Some(FrameNames::Function), _) => Ok(()),
-            (Some(asked), Content::Allocations(allocations)) if allocations.frame_names == asked => Ok(()),
+            (None | Some(FrameNaming::Function), _) => Ok(()),
+            (Some(asked), Content::Allocations(allocations)) if allocations.frame_naming == asked => Ok(()),
             (Some(asked), _) => bail!("--frames {}: the dump is no profile", asked.name()),
         }
     }
 
+    /// As the library takes it.
     pub(crate) fn read_options(&self) -> Result<ReadOptions> {
         let snapshot = self.snapshot.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--snapshot: {why}")));
         let mut options = ReadOptions {
             snapshot: snapshot.transpose()?.unwrap_or_default(),
             profile: ProfileOptions {
                 measure: self.measure.clone(),
-                frame_names: self.frames.or(self.frames_of_rows).unwrap_or_default(),
+                frame_names: self.frames.or(self.row_frame_names).unwrap_or_default(),
                 type_label: self.type_label.clone(),
                 all_frames: self.all_frames,
             },
@@ -385,11 +391,15 @@ impl ScopeArgs {
 
     /// As the library takes it.
     pub(crate) fn options(&self) -> Result<ScopeOptions> {
-        Ok(ScopeOptions { types: self.types.type_choice()?, filter: self.filter.filter()?, ..self.section.options() })
+        Ok(ScopeOptions {
+            types: self.types.type_choice()?,
+            filter: self.filter.filter()?,
+            ..self.section.scope_options()
+        })
     }
 
     /// An error where limits of types meet a choice of types, of which they would see no others.
-    pub(crate) fn check_type_limits(&self, has_type_limits: bool) -> Result<()> {
+    pub(crate) fn refuse_types_beside_type_limits(&self, has_type_limits: bool) -> Result<()> {
         if has_type_limits && self.types.chooses_some() {
             bail!("--fail-over TYPE=SIZE names its types itself: leave --type out");
         }
@@ -399,7 +409,7 @@ impl ScopeArgs {
 
 impl SectionArgs {
     /// All objects of the section.
-    pub(crate) fn options(&self) -> ScopeOptions {
+    pub(crate) fn scope_options(&self) -> ScopeOptions {
         ScopeOptions::of_section(self.domain.as_deref())
     }
 }
@@ -407,11 +417,11 @@ impl SectionArgs {
 impl RowArgs {
     /// As the library takes it, here and now.
     pub(crate) fn limits(&self, output: &OutputArgs) -> Limits {
-        Limits { rows: self.limit.limit_here(output), reverse: self.sort.reverse }
+        Limits { rows: self.limit.row_limit_here(output), reverse: self.sort.reverse }
     }
 
     /// An error that names the option where rows are to be sorted by what only `--retained` computes.
-    pub(crate) fn check_retained(&self, is_computed: bool) -> Result<()> {
+    pub(crate) fn check_sort_by_retained(&self, is_computed: bool) -> Result<()> {
         match self.sort.sort.as_deref() {
             Some(asked @ ("retained" | "retained_bytes")) if !is_computed => {
                 bail!("--sort {asked}: add --retained, which computes the column")
@@ -426,7 +436,7 @@ impl RowArgs {
         match columns.iter().find(|column| column.matches_sort_word(asked)) {
             Some(order) => Ok(Some(*order)),
             None => {
-                let names: Vec<&str> = columns.iter().map(|column| column.word).collect();
+                let names: Vec<&str> = columns.iter().map(|column| column.sort_word).collect();
                 bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
             }
         }

@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::answers::breakdown::{BreakdownBy, default_min_share};
 use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
-use crate::cli::args::objects::{parse_object_id, split_object_and_file};
+use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
+use crate::cli::args::object_and_heap_args::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, parse_min_size, word_parser};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
 
@@ -64,14 +64,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = breakdown(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        answer.fuller_dump.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
-        if let Some(object) = &answer.unreachable {
+        answer.fuller_dump.iter().for_each(|dump| asked.print_unless_quiet(&fuller_dump_note(dump)));
+        if let Some(object) = &answer.unreachable_object_id {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.heaps.iter().all(|heap| heap.heap.total_bytes == 0);
-        let outcome = args.scope.outcome(asked, is_empty);
-        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::NegativeAnswer))
+        let outcome = args.scope.outcome_with_note(asked, is_empty);
+        Ok(answer.unreachable_object_id.map_or(outcome, |_| CommandOutcome::NegativeAnswer))
     })
 }
 
@@ -85,9 +85,9 @@ impl Args {
             heaps: self.heaps.heap_choice(&self.scope.section, &common.input.read),
             object: object.as_deref().map(parse_object_id).transpose()?,
             by: if self.invert { BreakdownBy::Caller } else { self.by },
-            below: self.below.clone(),
+            below_path: self.below.clone(),
             depth: self.depth,
-            min_size: min_size.or_else(|| common.output.style().terminal.then(default_min_share)),
+            min_size: min_size.or_else(|| common.output.style().is_terminal.then(default_min_share)),
             order: self.rows.order(&BreakdownOptions::ORDERS)?,
             limits: self.rows.limits(&common.output),
         };

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::redact::write_copy;
+use super::redact::write_redacted_copy;
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{OutputArgs, word_parser};
+use crate::cli::terminal::output_target::find_target;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::find_target;
 use crate::collect::{
     CollectOptions, CollectPlan, CollectSupervisor, Collected, Condition, SeriesEnd, SeriesObserver, SeriesOptions,
-    TargetRuntime, collect, collect_series, default_file_name, list_processes, list_targets,
+    TargetRuntime, collect, collect_series, default_file_name, list_inspector_targets, list_processes,
 };
-use crate::files::{AtExit, folder_of, free_bytes, nameless_file_in};
+use crate::files::{ExitAction, folder_of, free_bytes, nameless_file_in};
 use crate::input::NoObserver;
 use crate::redact::{DumpFile, KeptFields, RedactOptions};
 use crate::report::Format;
@@ -119,7 +119,7 @@ pub(crate) struct Args {
     #[arg(long, hide = true)]
     socket: Option<PathBuf>,
     #[command(flatten)]
-    form: OutputArgs,
+    answer_form: OutputArgs,
 }
 
 /// The process, or an address.
@@ -139,14 +139,14 @@ fn parse_target(text: &str) -> Result<DumpTarget, String> {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
-        return print_list(args, session);
+        return print_dump_targets(args, session);
     }
     let to_output = match &args.output {
         Some(output) => output.as_os_str() == "-",
         None => args.histogram,
     };
     let is_series = args.every.is_some() || args.when.is_some();
-    match (args.form.format, is_series) {
+    match (args.answer_form.format, is_series) {
         (Format::Table, _) => {}
         (Format::Json, false) | (Format::JsonLines, true) if to_output => {
             bail!("-o -: standard output cannot take the dump and -f")
@@ -167,11 +167,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     // What the end by a signal has broken off is no answer.
     crate::files::wait_if_signalled();
-    if args.form.format == Format::Json {
-        session.print_answer(&collected, &args.form)?;
+    if args.answer_form.format == Format::Json {
+        session.print_answer(&collected, &args.answer_form)?;
     }
     let is_quiet = args.quiet && collected.refusal.is_none();
-    collected.lines().iter().filter(|_| !is_quiet).for_each(|line| session.print_sentence(line));
+    collected.result_lines().iter().filter(|_| !is_quiet).for_each(|line| session.print_sentence(line));
     Ok(if collected.refusal.is_some() { CommandOutcome::Failed } else { CommandOutcome::Answered })
 }
 
@@ -194,16 +194,16 @@ fn run_series(args: &Args, to_output: bool, session: &Session) -> Result<Command
     }
     let options = match to_output {
         true => args.options(),
-        false => CollectOptions { folder: args.output.clone(), output: None, ..args.options() },
+        false => CollectOptions { output_folder: args.output.clone(), output: None, ..args.options() },
     };
     let series = SeriesOptions {
-        every: args.every,
-        times: args.times.or(args.when.as_ref().map(|_| 1)).map(|times| times as usize),
-        duration: args.duration,
-        kept_dumps: args.keep.map(|kept| kept as usize),
+        interval: args.every,
+        max_count: args.times.or(args.when.as_ref().map(|_| 1)).map(|times| times as usize),
+        max_duration: args.duration,
+        max_kept_dumps: args.keep.map(|kept| kept as usize),
         min_free_bytes: args.min_free,
         condition: args.when.clone(),
-        at_least_apart: args.at_least_apart,
+        min_condition_dump_interval: args.at_least_apart,
     };
     let ended = collect_series(
         &options,
@@ -213,10 +213,11 @@ fn run_series(args: &Args, to_output: bool, session: &Session) -> Result<Command
     crate::files::wait_if_signalled();
     let is_refused = matches!(ended.end, SeriesEnd::Refused(_));
     if is_refused || !args.quiet {
-        session.print_sentence(&ended.sentence());
+        session.print_sentence(&ended.end_sentence());
     }
-    let has_never_held = args.when.is_some() && ended.called_for == 0 && matches!(ended.end, SeriesEnd::Complete);
-    Ok(match is_refused || ended.failed > 0 {
+    let has_never_held =
+        args.when.is_some() && ended.condition_dump_count == 0 && matches!(ended.end, SeriesEnd::Complete);
+    Ok(match is_refused || ended.failed_count > 0 {
         true => CommandOutcome::Failed,
         false if has_never_held => CommandOutcome::NegativeAnswer,
         false => CommandOutcome::Answered,
@@ -235,26 +236,27 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     };
     let dump = nameless_file_in(&folder).with_context(|| format!("no file can be made in {}", folder.display()))?;
     let own = dump.try_clone()?;
-    let _overwritten = AtExit::new(move || overwrite(own))?;
+    let _overwritten = ExitAction::new(move || overwrite_with_zeros(own))?;
     // Less a tenth.
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
-    let options = CollectOptions { output: Some(path), max_bytes: most, whole_only: true, ..args.options() };
+    let options =
+        CollectOptions { output: Some(path), max_dump_bytes: most, discard_incomplete: true, ..args.options() };
     let mut collected = collect(&options, &mut TerminalCollectSupervisor::new(session, args));
     collected.file = None;
     if let (None, Some(runtime)) = (&collected.refusal, collected.runtime) {
         let output = output.unwrap_or_else(|| default_file_name(&args.options(), runtime));
         let target = find_target(&[], Some(&output))?;
-        let options = RedactOptions { keep: KeptFields::known(), ..RedactOptions::default() };
+        let options = RedactOptions { kept_fields: KeptFields::known(), ..RedactOptions::default() };
         let dump = DumpFile::of_file(dump, Arc::new(NoObserver));
-        let redacted = write_copy(&dump, "the dump", (&target, &output), &options, session, |error| error)?;
+        let redacted = write_redacted_copy(&dump, "the dump", (&target, &output), &options, session, |error| error)?;
         (collected.bytes, collected.file) = (redacted.bytes, Some(target.name().to_string()));
     }
     Ok(collected)
 }
 
 /// Puts zeros in place of what is in a file, as far as that can be done.
-fn overwrite(mut file: File) {
+fn overwrite_with_zeros(mut file: File) {
     let zeros = vec![0; 1 << 16];
     let mut left = file.metadata().map_or(0, |facts| facts.len());
     let _ = file.rewind();
@@ -265,13 +267,14 @@ fn overwrite(mut file: File) {
     let _ = file.sync_data();
 }
 
-fn print_list(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_targets)?;
+fn print_dump_targets(args: &Args, session: &Session) -> Result<CommandOutcome> {
+    let listed = args.url.as_deref().map_or_else(|| Ok(list_processes()), list_inspector_targets)?;
     listed.unreadable_note().iter().filter(|_| !args.quiet).for_each(|note| session.print_sentence(note));
-    session.print_answer(&listed, &args.form)?;
+    session.print_answer(&listed, &args.answer_form)?;
     Ok(if listed.is_empty() { CommandOutcome::NegativeAnswer } else { CommandOutcome::Answered })
 }
 
+/// Asks before a long pause, and says on standard error what a dump or a series comes to.
 struct TerminalCollectSupervisor<'a> {
     session: &'a Session,
     args: &'a Args,
@@ -287,17 +290,17 @@ impl<'a> TerminalCollectSupervisor<'a> {
 }
 
 impl SeriesObserver for TerminalCollectSupervisor<'_> {
-    fn collected(&mut self, collected: &Collected) {
+    fn report_collected(&mut self, collected: &Collected) {
         let is_quiet = self.args.quiet && collected.refusal.is_none();
-        let lines = collected.lines().into_iter().filter(|_| !is_quiet);
+        let lines = collected.result_lines().into_iter().filter(|_| !is_quiet);
         lines.for_each(|line| self.session.print_sentence(&format!("{} {line}", collected.taken_at)));
-        if self.args.form.format == Format::JsonLines {
+        if self.args.answer_form.format == Format::JsonLines {
             // Nobody may read it any more; the files are what is wanted.
-            let _ = self.session.print_answer(collected, &self.args.form);
+            let _ = self.session.print_answer(collected, &self.args.answer_form);
         }
     }
 
-    fn condition_holds(&mut self, sentence: &str) {
+    fn report_condition_holds(&mut self, sentence: &str) {
         self.session.print_sentence(sentence);
     }
 }
@@ -310,12 +313,12 @@ impl CollectSupervisor for TerminalCollectSupervisor<'_> {
         if !self.args.quiet {
             self.session.print_sentence(&plan.text);
         }
-        let asks = plan.is_long() && !self.args.yes && io::stderr().is_terminal() && io::stdin().is_terminal();
+        let asks = plan.is_pause_long() && !self.args.yes && io::stderr().is_terminal() && io::stdin().is_terminal();
         self.is_approved = !asks || ask_for_confirmation();
         self.is_approved
     }
 
-    fn progress(&mut self, text: &str) {
+    fn report_progress(&mut self, text: &str) {
         if !self.args.quiet && io::stderr().is_terminal() {
             self.session.print_sentence(text);
         }
@@ -336,25 +339,25 @@ impl Args {
     fn options(&self) -> CollectOptions {
         CollectOptions {
             pid: if let Some(DumpTarget::Process(pid)) = self.pid { Some(pid) } else { None },
-            url: match &self.pid {
+            inspector_url: match &self.pid {
                 Some(DumpTarget::Address(address)) => Some(address.clone()),
                 _ => self.url.clone(),
             },
             target: self.target.clone(),
-            histogram: self.histogram,
+            take_histogram: self.histogram,
             open_inspector: self.open_inspector,
             output: self.output.clone(),
-            folder: None,
+            output_folder: None,
             replace_existing: self.force,
             runtime: self.runtime,
             include_unreachable: self.all,
             max_buffer_bytes: self.buffer,
-            no_names: self.no_names,
-            timeout: self.timeout,
-            max_bytes: self.max_size,
+            omit_method_names: self.no_names,
+            silence_limit: self.timeout,
+            max_dump_bytes: self.max_size,
             accept_risk: self.yes,
-            whole_only: false,
-            socket: self.socket.clone(),
+            discard_incomplete: false,
+            runtime_socket: self.socket.clone(),
         }
     }
 }

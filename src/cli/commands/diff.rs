@@ -8,7 +8,7 @@ use crate::analysis::threshold::{Percent, Threshold, parse_share};
 use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, LimitResult};
 use crate::answers::{DiffBy, DiffOptions, diff};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
+use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::ask_together;
 use crate::cli::terminal::session::Session;
@@ -34,9 +34,9 @@ pub(crate) struct Args {
     #[arg(value_names = ["OLD", "NEW"], num_args = 1.., required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    rows: DiffRowArgs,
+    diff_rows: DiffRowArgs,
     #[command(flatten)]
-    growth: GrowthArgs,
+    growth_limits: GrowthLimitArgs,
     #[command(flatten)]
     heaps: AllocationHeapArgs,
     #[command(flatten)]
@@ -53,8 +53,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
-    let input = match args.rows.by {
-        DiffBy::Groups(by) => args.common.input.with_frames_of(by)?,
+    let input = match args.diff_rows.by {
+        DiffBy::Groups(by) => args.common.input.with_frame_names_for(by)?,
         _ => args.common.input.clone(),
     };
     ask_together(session, &args.files, &input, |asked| {
@@ -71,24 +71,24 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         }
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
-        answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
-        answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
+        answer.fuller_dumps.iter().for_each(|dump| old.print_unless_quiet(&fuller_dump_note(dump)));
+        answer.unmatched_heaps.sentences().for_each(|sentence| old.print_unless_quiet(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
         let is_strict = args.common.input.read.strict;
-        answer.over_limits.iter().for_each(|over| session.print_sentence(&over.sentence(is_strict)));
+        answer.limit_results.iter().for_each(|over| session.print_sentence(&over.sentence(is_strict)));
         let [old_name, new_name] = [old, new].map(|asked| asked.file.unwrap_or_default());
         let problems = [(old_name, &answer.problems.old[..]), (new_name, &answer.problems.new)];
-        let outcome = args.growth.outcome(&answer.over_limits, is_strict, problems)?;
+        let outcome = args.growth_limits.outcome(&answer.limit_results, is_strict, problems)?;
         if answer.rows.is_empty() && options.scope.chooses_some() && outcome == CommandOutcome::Answered {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
-                old.note("what matches is the same in both dumps");
+                old.print_unless_quiet("what matches is the same in both dumps");
                 // A limit that is kept is the answer yes.
-                if args.growth.has_limits() {
+                if args.growth_limits.has_limits() {
                     return Ok(outcome);
                 }
             }
-            args.scope.outcome(new, is_empty);
+            args.scope.outcome_with_note(new, is_empty);
             return Ok(CommandOutcome::NegativeAnswer);
         }
         Ok(outcome)
@@ -99,11 +99,11 @@ impl Args {
     /// The question, of dumps of objects or of allocation totals, in so many files.
     pub(crate) fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
-        let growth_limits = self.growth.limits();
-        self.scope.check_type_limits(growth_limits.limits.iter().any(GrowthLimit::limits_types))?;
-        let by = self.rows.row_kind(of_objects, growth_limits.has_type_limits())?;
-        self.limit_and_order.check_retained(!of_objects || self.rows.retained)?;
-        let orders = self.rows.by.orders(of_objects, self.rows.retained);
+        let growth_limits = self.growth_limits.limits();
+        self.scope.refuse_types_beside_type_limits(growth_limits.limits.iter().any(GrowthLimit::limits_types))?;
+        let by = self.diff_rows.row_kind(of_objects, growth_limits.has_type_limits())?;
+        self.limit_and_order.check_sort_by_retained(!of_objects || self.diff_rows.retained)?;
+        let orders = self.diff_rows.by.orders(of_objects, self.diff_rows.retained);
         if !of_objects && files < 2 && self.heaps.dump.is_some() && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
@@ -111,8 +111,8 @@ impl Args {
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             by,
-            retained: self.rows.retained,
-            with_unchanged: self.rows.all,
+            with_retained: self.diff_rows.retained,
+            with_unchanged: self.diff_rows.all,
             order: self.limit_and_order.order(&orders)?,
             limits: self.limit_and_order.limits(&self.common.output),
             growth_limits,
@@ -144,7 +144,7 @@ pub(crate) struct DiffRowArgs {
 
 /// Limits of growth.
 #[derive(Debug, clap::Args)]
-pub(crate) struct GrowthArgs {
+pub(crate) struct GrowthLimitArgs {
     /// Fail when the heap, or all types that match, grew by more: 10%, '*Cache=1MiB'
     ///
     /// A size or a share, of shallow bytes; of types that match together (PATTERN as for --type), with --retained of retained bytes, added up.
@@ -160,7 +160,7 @@ pub(crate) struct GrowthArgs {
     lenient: LenientArgs,
 }
 
-impl GrowthArgs {
+impl GrowthLimitArgs {
     /// The end of the command, where `over` is the result of the limits. A cut NEW that passes no limit says nothing, and
     /// what a cut OLD lacks is no growth.
     pub(crate) fn outcome(
@@ -173,10 +173,10 @@ impl GrowthArgs {
             return Ok(CommandOutcome::Failed);
         }
         if over.iter().any(|over| over.is_over) {
-            self.lenient.check_growth([dumps[0]])?;
+            self.lenient.fail_if_cut_over_limits([dumps[0]])?;
             return Ok(CommandOutcome::NegativeAnswer);
         }
-        self.lenient.check(self.has_limits(), dumps)?;
+        self.lenient.fail_if_cut_within_limits(self.has_limits(), dumps)?;
         Ok(CommandOutcome::Answered)
     }
 
@@ -186,15 +186,25 @@ impl GrowthArgs {
 
     /// The limits.
     pub(crate) fn limits(&self) -> GrowthLimits {
-        GrowthLimits { limits: self.fail_over.clone(), each_type: self.fail_over_type, min_bytes: self.min_bytes }
+        GrowthLimits {
+            limits: self.fail_over.clone(),
+            each_type_share: self.fail_over_type,
+            each_type_min_growth: self.min_bytes,
+        }
     }
 }
 
 impl DiffRowArgs {
-    /// The kind of the rows.
+    /// What the rows are, of `--by`, `--paths` and `--roots`; an error where these contradict each other or the dumps.
     pub(crate) fn row_kind(&self, of_objects: bool, type_limits: bool) -> Result<DiffBy> {
         let DiffRowArgs { by: _, retained, paths, roots, all: with_unchanged } = *self;
-        let flags = DiffFlags { retained, paths, roots, with_unchanged, type_limits };
-        self.by.with(flags, of_objects).map_err(Error::msg)
+        let flags = DiffFlags {
+            with_retained: retained,
+            by_paths: paths,
+            by_root_kinds: roots,
+            with_unchanged,
+            has_type_limits: type_limits,
+        };
+        self.by.with_flags(flags, of_objects).map_err(Error::msg)
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{parse_object_id, split_object_and_file};
+use crate::cli::args::object_and_heap_args::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
 
@@ -43,13 +43,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (options, file) = args.options()?;
     ask(session, file.as_deref(), &args.common.input, |asked| {
         let answer = dominator_tree(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        if let Some(object) = &answer.unreachable {
+        if let Some(object) = &answer.unreachable_object_id {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
         session.print_answer(&answer, &args.common.output)?;
-        let is_empty = answer.unreachable.is_none() && answer.rows.is_empty();
-        let outcome = args.scope.outcome(asked, is_empty);
-        Ok(answer.unreachable.map_or(outcome, |_| CommandOutcome::NegativeAnswer))
+        let is_empty = answer.unreachable_object_id.is_none() && answer.rows.is_empty();
+        let outcome = args.scope.outcome_with_note(asked, is_empty);
+        Ok(answer.unreachable_object_id.map_or(outcome, |_| CommandOutcome::NegativeAnswer))
     })
 }
 
@@ -71,7 +71,7 @@ impl Args {
             object: object.as_deref().map(parse_object_id).transpose()?,
             depth: self.depth,
             group_by: self.by,
-            types_apart: self.common.input.read.raw_types,
+            splits_same_name_types: self.common.input.read.raw_types,
             order,
             limits: self.rows.limits(&self.common.output),
         };

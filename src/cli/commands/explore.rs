@@ -8,9 +8,9 @@ use anyhow::{Error, Result, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, word_parser};
-use crate::cli::terminal::load::{CommandMemoryLimit, DumpInput, open_options_with_roots};
+use crate::cli::terminal::dump_input::{CommandMemoryLimit, DumpInput, open_options_with_roots};
+use crate::cli::terminal::output_target::index_writer;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::index_writer;
 use crate::dump::{NoObserver, OpenOptions};
 use crate::explore::{
     BrowsedDumps, BrowserEnd, BrowserSetup, CommandContext, LoadProgress, LoadedDumps, ScreenLook, Tab, explore,
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     let load = move |watching: &LoadProgress| -> Result<LoadedDumps, String> {
         let open = |(at, (input, (options, memory))): (usize, (&DumpInput, &(OpenOptions, CommandMemoryLimit)))| {
-            let options = OpenOptions { observer: watching.of_file(at), ..options.clone() };
+            let options = OpenOptions { observer: watching.observer_of_file(at), ..options.clone() };
             input.open(&options, memory).map_err(|error| format!("{error:#}"))
         };
         let mut dumps = inputs.iter().zip(&options).enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -79,14 +79,18 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let opened = |dumps: BrowsedDumps| {
-        dumps.old.into_iter().chain([dumps.new]).for_each(|dump| session.indexes.remember(dump, args.input.read.quiet));
+        dumps
+            .old
+            .into_iter()
+            .chain([dumps.new])
+            .for_each(|dump| session.indexes.remember_index_of(dump, args.input.read.quiet));
     };
     let ended = explore(BrowserSetup {
-        context: CommandContext::new(paths, args.input.read_words()),
-        look: ScreenLook { color: !no_color, ascii: !locale_has_unicode() },
-        start: (args.view, args.object.clone()),
+        context: CommandContext::new(paths, args.input.input_option_words()),
+        screen_look: ScreenLook { has_color: !no_color, is_ascii_only: !locale_has_unicode() },
+        start_tab_and_object: (args.view, args.object.clone()),
         takes_mouse: !args.no_mouse,
-        load: Box::new(load),
+        load_dumps: Box::new(load),
         write_index,
         on_opened: &opened,
     });

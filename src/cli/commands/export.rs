@@ -12,14 +12,14 @@ use crate::analysis::cutoff::Cutoff;
 use crate::analysis::threshold::Threshold;
 use crate::answers::{AnswerError, ObjectId};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note, parse_object_id};
+use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note, parse_object_id};
 use crate::cli::args::options::{InputArgs, SectionArgs, WhereArgs, parse_min_size};
 use crate::cli::terminal::ask_dump::ask;
 #[cfg(feature = "parquet")]
-use crate::cli::terminal::dataset::export_each;
-use crate::cli::terminal::load::DumpInput;
+use crate::cli::terminal::dataset::export_each_to_dataset;
+use crate::cli::terminal::dump_input::DumpInput;
+use crate::cli::terminal::output_target::{find_target, write_export};
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::{find_target, write_export};
 #[cfg(feature = "parquet")]
 use crate::export::dataset::{DatasetOptions, labels_of};
 use crate::export::{
@@ -61,9 +61,9 @@ pub(crate) struct Args {
     #[arg(long, hide_short_help = true)]
     no_values: bool,
     #[command(flatten)]
-    form: FormArgs,
+    form_options: ExportFormArgs,
     #[command(flatten)]
-    rows: DatasetArgs,
+    dataset_options: DatasetArgs,
     #[command(flatten)]
     heaps: AllocationHeapArgs,
     #[command(flatten)]
@@ -73,12 +73,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let Args { files, to, form, rows, heaps, section, input, .. } = args;
-    form.check(*to, heaps, section, rows)?;
+    let Args { files, to, form_options: form, dataset_options: rows, heaps, section, input, .. } = args;
+    form.refuse_options_of_other_forms(*to, heaps, section, rows)?;
     session.hides_values.store(args.no_values, Ordering::Relaxed);
     if *to == ExportForm::Parquet {
         #[cfg(feature = "parquet")]
-        return export_each(
+        return export_each_to_dataset(
             session,
             files,
             args.output_file.as_deref(),
@@ -114,13 +114,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 let heaps = heaps.heap_choice(section, &input.read);
                 let options = MemoryInfraOptions { heaps, depth: form.depth, cutoff: rule };
                 let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
-                fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
+                fuller.iter().for_each(|dump| asked.print_unless_quiet(&fuller_dump_note(dump)));
                 true
             }
             ExportForm::Pprof => {
                 let options = PprofOptions { heaps: heaps.heap_choice(section, &input.read), depth: form.depth };
                 let fuller = write_export(asked, &target, |out| write_pprof(dump, &options, out))?;
-                fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
+                fuller.iter().for_each(|dump| asked.print_unless_quiet(&fuller_dump_note(dump)));
                 true
             }
             ExportForm::Heapgraph => {
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             // Written above, of all dumps together.
             ExportForm::Parquet => true,
         };
-        Ok(form.filter.outcome(session, "", !has_any, input.read.quiet))
+        Ok(form.filter.outcome_with_note(session, "", !has_any, input.read.quiet))
     })
 }
 
@@ -156,7 +156,7 @@ pub(crate) enum ExportForm {
 
 /// Options of the forms. An option that does not act in a form is refused there.
 #[derive(Debug, clap::Args)]
-pub(crate) struct FormArgs {
+pub(crate) struct ExportFormArgs {
     /// The object to begin at
     #[arg(long, value_name = "OBJID")]
     pub(crate) object: Option<String>,
@@ -201,7 +201,7 @@ pub(crate) struct DatasetArgs {
 }
 
 /// As deep as `dominators` and `breakdown` go: a line repeats all names above it.
-const MAX_DEPTH_OF_PATHS: u32 = 500;
+const MAX_FOLDED_DEPTH: u32 = 500;
 
 impl ExportForm {
     pub(crate) fn name(self) -> String {
@@ -209,9 +209,9 @@ impl ExportForm {
     }
 }
 
-impl FormArgs {
+impl ExportFormArgs {
     /// Fails on options that act in other forms only.
-    pub(crate) fn check(
+    pub(crate) fn refuse_options_of_other_forms(
         &self,
         to: ExportForm,
         heaps: &AllocationHeapArgs,
@@ -247,9 +247,9 @@ impl FormArgs {
             }
         }
         if matches!(to, ExportForm::Folded | ExportForm::Flamegraph)
-            && self.depth.is_some_and(|depth| depth > MAX_DEPTH_OF_PATHS)
+            && self.depth.is_some_and(|depth| depth > MAX_FOLDED_DEPTH)
         {
-            bail!("--depth: paths of types have 1 to {MAX_DEPTH_OF_PATHS} levels");
+            bail!("--depth: paths of types have 1 to {MAX_FOLDED_DEPTH} levels");
         }
         Ok(())
     }
@@ -295,9 +295,9 @@ impl DatasetArgs {
             filter: filter.filter()?,
             tables: tables.transpose()?.unwrap_or_default(),
             labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
-            replace: self.replace,
+            replaces_existing: self.replace,
             id: self.id.clone(),
-            reading_options: input.read_words(),
+            reading_options: input.input_option_words(),
         })
     }
 }

@@ -8,11 +8,12 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::ReadArgs;
 use crate::cli::terminal::ask_dump::print_problems;
-use crate::cli::terminal::load::{DumpInput, open_options};
+use crate::cli::terminal::dump_input::{DumpInput, open_options};
+use crate::cli::terminal::output_target::{find_index_target_beside, find_target_of_index};
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
 use crate::dump::{
-    IndexMatch, IndexUse, OpenOptions, WriteIndexError, compare_index, dump_named, path_of_index, write_index,
+    IndexMatch, IndexUse, OpenOptions, WriteIndexError, compare_index, dump_of_index_or_path, path_of_index,
+    write_index,
 };
 use crate::index::{SourceKey, is_index};
 use crate::report::format_bytes;
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         (None, Some(path)) if !path.exists() => {
             return Err(input.explain_if_url(anyhow!("no such file")).context(input.name()));
         }
-        (None, Some(path)) => find_target_beside(&input, path)?,
+        (None, Some(path)) => find_index_target_beside(&input, path)?,
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };
     if target.is_standard_output() && std::io::stdout().is_terminal() {
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         WriteIndexError::Memory(error) => memory.explain(error),
         WriteIndexError::Io(error) => Error::from(error).context(format!("cannot write {}", target.name())),
     })?;
-    session.progress.end();
+    session.progress.clear();
     if !args.read.quiet {
         session.print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
     }
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 
 fn check_index(file: Option<&Path>, args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(file) = file else { bail!("--check: of a dump that comes through a pipe there is no index") };
-    let dump = dump_named(file);
+    let dump = dump_of_index_or_path(file);
     if is_index(&dump) {
         bail!("--check: the dump of {} is not beside it", file.display());
     }
@@ -106,7 +107,7 @@ fn check_index(file: Option<&Path>, args: &Args, session: &Session) -> Result<Co
         }
         IndexMatch::Mismatch(why) => (why, CommandOutcome::NegativeAnswer),
     };
-    session.progress.end();
+    session.progress.clear();
     if !args.read.quiet {
         session.print_sentence(&format!("{} {words}", index.display()));
     }

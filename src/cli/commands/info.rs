@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> InfoOptions {
-        InfoOptions { properties: self.properties, shows_secrets: self.secrets }
+        InfoOptions { with_properties: self.properties, shows_secrets: self.secrets }
     }
 
     fn ask(&self, asked: &AskedDump<'_>) -> Result<Info> {

@@ -6,7 +6,7 @@ use anyhow::{Error, Result, bail};
 
 use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since, survivors};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{CommonArgs, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
+use crate::cli::args::options::{CommonArgs, RowLimitArgs, SectionArgs, TypeArgs, parse_patterns};
 use crate::cli::terminal::ask_dump::{AskedDump, ask, ask_together};
 use crate::cli::terminal::session::Session;
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    limit: LimitArgs,
+    limit: RowLimitArgs,
     #[command(flatten)]
     types: TypeArgs,
     #[command(flatten)]
@@ -66,30 +66,30 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             let mut answer =
                 survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
             let grown = leaks_since(since.dump, last.dump, &options).map_err(|error| last.explain(error))?;
-            answer.causes = grown.suspects.sentences();
+            answer.causes = grown.suspects.cause_sentences();
             session.print_answer(&answer, &args.common.output)?;
-            Ok(args.types.outcome(last, answer.types.is_empty()))
+            Ok(args.types.outcome_with_note(last, answer.types.is_empty()))
         });
     }
     if let [_, _] = &args.files[..] {
         return ask_together(session, &args.files, &input, |asked| {
             let [old, new] = asked else { bail!("leaks compares two dumps") };
-            new.note_unmatched("--library", &options.libraries);
-            new.note_unmatched("--mine", &options.mine);
-            args.print(new, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
+            new.note_unmatched_patterns("--library", &options.libraries);
+            new.note_unmatched_patterns("--mine", &options.mine);
+            args.print_leaks(new, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
         });
     }
     ask(session, args.files.first().map(PathBuf::as_path), &input, |asked| {
-        asked.note_unmatched("--library", &options.libraries);
-        asked.note_unmatched("--mine", &options.mine);
-        args.print(asked, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
+        asked.note_unmatched_patterns("--library", &options.libraries);
+        asked.note_unmatched_patterns("--mine", &options.mine);
+        args.print_leaks(asked, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
     })
 }
 
 impl Args {
-    fn print(&self, asked: &AskedDump<'_>, answer: &Leaks<'_>) -> Result<CommandOutcome> {
+    fn print_leaks(&self, asked: &AskedDump<'_>, answer: &Leaks<'_>) -> Result<CommandOutcome> {
         asked.session.print_answer(answer, &self.common.output)?;
-        Ok(self.types.outcome(asked, answer.suspects.is_empty()))
+        Ok(self.types.outcome_with_note(asked, answer.suspects.is_empty()))
     }
 
     /// The question that these words ask, without a dump.
@@ -99,10 +99,10 @@ impl Args {
             libraries: parse_patterns("--library", &self.library, false)?,
             mine: parse_patterns("--mine", &self.mine, false)?,
             with_unchanged: self.all,
-            scope: ScopeOptions { types: self.types.type_choice()?, ..self.section.options() },
-            rows: self.limit.limit_here(&self.common.output),
-            exact_sizes: self.common.output.bytes,
-            read_words: self.common.input.read_words(),
+            scope: ScopeOptions { types: self.types.type_choice()?, ..self.section.scope_options() },
+            rows: self.limit.row_limit_here(&self.common.output),
+            shows_exact_bytes: self.common.output.bytes,
+            read_words: self.common.input.input_option_words(),
         })
     }
 }

@@ -51,15 +51,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
             false => {
                 session.print_answer(&answer, &args.common.output)?;
-                answer.unreached_note().iter().for_each(|note| asked.note(note));
+                answer.unreached_note().iter().for_each(|note| asked.print_unless_quiet(note));
             }
         }
-        if args.detached && answer.found == 0 && asked.has_type(&args.scope.types) {
+        if args.detached && answer.found == 0 && asked.has_matching_type(&args.scope.types) {
             let of_what = if args.scope.chooses_some() { "of what is asked for " } else { "" };
-            asked.note(&format!("no node {of_what}is detached"));
+            asked.print_unless_quiet(&format!("no node {of_what}is detached"));
             return Ok(CommandOutcome::NegativeAnswer);
         }
-        Ok(args.scope.outcome(asked, answer.found == 0))
+        Ok(args.scope.outcome_with_note(asked, answer.found == 0))
     })
 }
 
@@ -71,9 +71,9 @@ impl Args {
             order: self.rows.order(&ObjectsOptions::ORDERS)?,
             limits: self.rows.limits(&self.common.output),
             ids_only: self.ids_only,
-            values: self.values,
-            detached: self.detached,
-            select: self.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,
+            with_values: self.values,
+            only_detached: self.detached,
+            selected_fields: self.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,
         })
     }
 }

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::target::{find_target, write_output};
+use crate::cli::terminal::output_target::{find_target, write_output};
 
 /// Manual pages
 ///
@@ -61,7 +61,7 @@ const EXIT_CODES: [(&str, &str); 3] = [
     ("1", "The answer is no: not reachable, nothing matches --type, over --fail-over."),
     ("2", "An error: wrong usage, unreadable input, an unknown format or object, a problem under --strict."),
 ];
-const ENVIRONMENT: [(&str, &str); 2] = [
+const ENVIRONMENT_VARIABLES: [(&str, &str); 2] = [
     ("HEAPDUMP_FILE", "The dump, where a command line names none."),
     ("NO_COLOR", "No colours, when it is set to anything."),
 ];
@@ -103,7 +103,7 @@ pub(crate) fn manual_page(command: Command) -> Result<(String, Vec<u8>)> {
         };
         rest.text([bold(example.trim_start_matches("Example: "))]);
     }
-    for (heading, items) in [("EXIT STATUS", &EXIT_CODES[..]), ("ENVIRONMENT", &ENVIRONMENT[..])] {
+    for (heading, items) in [("EXIT STATUS", &EXIT_CODES[..]), ("ENVIRONMENT", &ENVIRONMENT_VARIABLES[..])] {
         rest.control("SH", [heading]);
         for (item, meaning) in items {
             rest.control("TP", []).text([bold(*item)]).text([roman(*meaning)]);

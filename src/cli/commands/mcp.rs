@@ -11,12 +11,12 @@ use clap::{ArgAction, Command};
 
 use crate::answers::ObjectId;
 use crate::cli::CommandOutcome;
-use crate::cli::terminal::kept_dumps::{IndexWriter, KeptDumps};
-use crate::cli::terminal::load::{CommandMemoryLimit, DumpInput};
+use crate::cli::terminal::dump_input::{CommandMemoryLimit, DumpInput};
+use crate::cli::terminal::kept_dumps::{KeptDumps, MakeWriteIndex};
 use crate::cli::terminal::output::is_output_closed;
+use crate::cli::terminal::output_target::index_writer;
 use crate::cli::terminal::progress::ProgressDisplay;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::index_writer;
 use crate::files::refuse_links;
 use crate::index::is_index;
 use crate::input::{ReadOptions, Source, detect};
@@ -62,8 +62,11 @@ struct ToolRow {
     commands: &'static [&'static str],
     /// Words without an option, in their order.
     positionals: &'static [Positional],
-    options: &'static str,
+    /// Long names, with spaces between them.
+    option_names: &'static str,
+    /// Rows of an answer where a call does not say.
     default_rows: usize,
+    /// What a client is told of the tool.
     about: &'static str,
 }
 
@@ -83,7 +86,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "summary",
         commands: &["info", "stats"],
         positionals: &[DUMP_PARAMETER],
-        options: "",
+        option_names: "",
         default_rows: 12,
         about: "What a dump is, its problems, and the types that take most. Ask this first.",
     },
@@ -91,7 +94,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "histogram",
         commands: &["stats"],
         positionals: &[DUMP_PARAMETER],
-        options: "by retained library mine shallow keep-unreachable",
+        option_names: "by retained library mine shallow keep-unreachable",
         default_rows: 30,
         about: "Objects and bytes by type, package, module, owner and more: what fills the heap.",
     },
@@ -102,7 +105,7 @@ const TOOLS: [ToolRow; 13] = [
             ("old", "An earlier dump: what grew since then comes first", ParameterKind::Dump, false),
             DUMP_PARAMETER,
         ],
-        options: "threshold library mine all keep-unreachable",
+        option_names: "threshold library mine all keep-unreachable",
         default_rows: 10,
         about: "Leak suspects in paragraphs: what, how much, who holds it, what to do. Ask this after summary.",
     },
@@ -110,7 +113,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "paths_to_roots",
         commands: &["roots"],
         positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
-        options: "paths merge exclude all-kinds keep-unreachable",
+        option_names: "paths merge exclude all-kinds keep-unreachable",
         default_rows: 10,
         about: "Why an object is alive: shortest paths from GC roots. With type or where in place of object: the paths of all that match, merged.",
     },
@@ -118,7 +121,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "dominators",
         commands: &["dominators"],
         positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
-        options: "depth by keep-unreachable",
+        option_names: "depth by keep-unreachable",
         default_rows: 30,
         about: "What would be freed with what, largest first: from the top, or below one object.",
     },
@@ -126,7 +129,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "object",
         commands: &["show"],
         positionals: &[("objects", "Ids, as answers write them", ParameterKind::Texts, true), DUMP_PARAMETER],
-        options: "keep-unreachable",
+        option_names: "keep-unreachable",
         default_rows: 30,
         about: "Single objects: sizes, fields with values, references out and in, dominator.",
     },
@@ -134,7 +137,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "references",
         commands: &["referrers"],
         positionals: &[OBJECT_PARAMETER, DUMP_PARAMETER],
-        options: "depth keep-unreachable",
+        option_names: "depth keep-unreachable",
         default_rows: 30,
         about: "Who refers to an object, or with type or where to all that match, by type and field.",
     },
@@ -142,7 +145,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "list_objects",
         commands: &["list"],
         positionals: &[DUMP_PARAMETER],
-        options: "values select detached keep-unreachable",
+        option_names: "values select detached keep-unreachable",
         default_rows: 30,
         about: "Objects one a row, chosen by type and by an expression (where): gives ids for the other tools.",
     },
@@ -150,7 +153,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "strings",
         commands: &["strings"],
         positionals: &[DUMP_PARAMETER],
-        options: "duplicates grep ignore-case holders",
+        option_names: "duplicates grep ignore-case holders",
         default_rows: 30,
         about: "Texts in the heap with copies and bytes. Use grep: texts may be secrets of the program's users.",
     },
@@ -158,7 +161,7 @@ const TOOLS: [ToolRow; 13] = [
         name: "waste",
         commands: &["waste"],
         positionals: &[DUMP_PARAMETER],
-        options: "kind",
+        option_names: "kind",
         default_rows: 5,
         about: "What could be smaller: duplicate strings, empty and sparse collections, boxed numbers, by the field that holds it.",
     },
@@ -169,7 +172,7 @@ const TOOLS: [ToolRow; 13] = [
             ("thread", "The name or id of one: with its stack and locals", ParameterKind::Text, false),
             DUMP_PARAMETER,
         ],
-        options: "",
+        option_names: "",
         default_rows: 30,
         about: "Threads and what each retains; of one its stack with the objects on it.",
     },
@@ -180,7 +183,7 @@ const TOOLS: [ToolRow; 13] = [
             ("old", "The earlier dump", ParameterKind::Dump, true),
             ("new", "The later dump", ParameterKind::Dump, true),
         ],
-        options: "by retained paths roots all",
+        option_names: "by retained paths roots all",
         default_rows: 30,
         about: "What grew between two dumps, by type.",
     },
@@ -188,21 +191,26 @@ const TOOLS: [ToolRow; 13] = [
         name: "trend",
         commands: &["trend"],
         positionals: &[("dumps", "Two or more, the oldest first", ParameterKind::Dumps, true)],
-        options: "by retained paths all",
+        option_names: "by retained paths all",
         default_rows: 30,
         about: "What grew over many dumps and never shrank.",
     },
 ];
 
 /// Answers a line of the program in a session.
-pub(crate) type AnswerLine<'a> = &'a dyn Fn(Vec<OsString>, &Session) -> Result<CommandOutcome>;
+pub(crate) type RunCommandLine<'a> = &'a dyn Fn(Vec<OsString>, &Session) -> Result<CommandOutcome>;
 
-pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
+pub(crate) fn run(
+    args: &Args,
+    session: &Session,
+    program: &Command,
+    answer: RunCommandLine<'_>,
+) -> Result<CommandOutcome> {
     if args.worker {
         return run_worker(args, session, answer);
     }
     args.max_memory.as_deref().map(parse_size).transpose().map_err(|error| anyhow!("--max-memory: {error}"))?;
-    args.files.iter().try_for_each(|file| check_dump(file).with_context(|| file.display().to_string()))?;
+    args.files.iter().try_for_each(|file| check_is_dump(file).with_context(|| file.display().to_string()))?;
     if let Some(file) = args.allow.iter().find(|folder| folder.exists() && !folder.is_dir()) {
         bail!("--allow {}: is no folder; a dump is named without --allow", file.display());
     }
@@ -217,7 +225,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         tool.parameters.iter_mut().for_each(|one| one.about = wording.reword_sentence(&own, &one.about));
     }
     let monitor = Arc::new(CallMonitor::new(stdout()));
-    let mut workers = WorkerClient::new(Arc::clone(&monitor), args.worker_command());
+    let mut workers = WorkerClient::new(Arc::clone(&monitor), args.worker_command_maker());
     let mut ask = |question: &CheckedCall<'_>| {
         let Some(row) = TOOLS.iter().find(|row| row.name == question.tool.name) else { return Err("no tool".into()) };
         let mut told = CommandAnswer::default();
@@ -235,7 +243,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
         if row.commands.len() > 1 {
             told.json = format!("{{{}}}", told.json);
             told.sentences =
-                told.sentences.iter().map(|sentence| first_lines(sentence, 1)).take(MAX_SENTENCES).collect();
+                told.sentences.iter().map(|sentence| first_lines(sentence, 1)).take(MAX_SUMMARY_SENTENCES).collect();
         }
         Ok(told)
     };
@@ -244,7 +252,7 @@ pub(crate) fn run(args: &Args, session: &Session, program: &Command, answer: Ans
 }
 
 /// What is no dump is said at the start, where the one who configures a client sees it.
-fn check_dump(file: &Path) -> Result<()> {
+fn check_is_dump(file: &Path) -> Result<()> {
     if file.is_dir() {
         bail!("is a folder; --allow {} lets all dumps in it and below it be asked", file.display());
     }
@@ -258,15 +266,15 @@ fn check_dump(file: &Path) -> Result<()> {
 }
 
 /// Answers lines of the program with dumps that stay open.
-fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<CommandOutcome> {
+fn run_worker(args: &Args, session: &Session, answer: RunCommandLine<'_>) -> Result<CommandOutcome> {
     // The server has checked paths without links: one that is there now was exchanged since.
     refuse_links();
     let reporter = Arc::new(WorkerReporter::new(stdout()));
     let progress = ProgressDisplay::for_listener(reporter.clone());
-    let writer: IndexWriter = |path, options| index_writer(&DumpInput::of(path), options);
+    let writer: MakeWriteIndex = |path, options| index_writer(&DumpInput::of(path), options);
     let kept = Arc::new(KeptDumps::new(args.no_values, args.index.then_some(writer)));
     // Said to the call that passes it.
-    CommandMemoryLimit::find(&session.of_call(&progress, &kept), args.max_memory.as_deref())?;
+    CommandMemoryLimit::find_and_watch(&session.of_call(&progress, &kept), args.max_memory.as_deref())?;
     let answer = |line| {
         let call = session.of_call(&progress, &kept);
         match answer(line, &call) {
@@ -274,7 +282,7 @@ fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<
             // It has said why.
             Ok(CommandOutcome::Failed) => Err(String::new()),
             Ok(CommandOutcome::Answered | CommandOutcome::NegativeAnswer) => {
-                let answer = call.into_answer();
+                let answer = call.into_captured_answer();
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 Ok(CommandAnswer { text: text(&answer.text), json: text(&answer.json), sentences: Vec::new() })
             }
@@ -286,13 +294,13 @@ fn run_worker(args: &Args, session: &Session, answer: AnswerLine<'_>) -> Result<
 
 impl Args {
     /// The command of a worker: this program, with the limits of this server.
-    fn worker_command(&self) -> impl Fn() -> std::io::Result<std::process::Command> + 'static {
+    fn worker_command_maker(&self) -> impl Fn() -> std::io::Result<std::process::Command> + 'static {
         let switches = [(self.no_values, "--no-values"), (self.index, "--index")];
         let mut words: Vec<String> = vec!["mcp".into(), "--worker".into()];
         words.extend(switches.into_iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch.into()));
         words.extend(self.max_memory.iter().map(|size| format!("--max-memory={size}")));
         move || {
-            let mut command = own_program()?;
+            let mut command = own_program_command()?;
             if std::env::var_os(GLIBC_ARENA_MAX_VARIABLE).is_none() {
                 command.env(GLIBC_ARENA_MAX_VARIABLE, "1");
             }
@@ -303,7 +311,7 @@ impl Args {
 }
 
 /// This program, as it was when it was started: its file may have been replaced by another version since.
-fn own_program() -> std::io::Result<std::process::Command> {
+fn own_program_command() -> std::io::Result<std::process::Command> {
     #[cfg(target_os = "linux")]
     if let Ok(own) = std::env::current_exe() {
         use std::os::unix::process::CommandExt;
@@ -319,8 +327,8 @@ fn own_program() -> std::io::Result<std::process::Command> {
 const GLIBC_ARENA_MAX_VARIABLE: &str = "MALLOC_ARENA_MAX";
 
 /// Of a summary: lines of each command, and sentences, so that marks and advice fit into 60.
-const MAX_LINES_PER_COMMAND: usize = 24;
-const MAX_SENTENCES: usize = 4;
+const MAX_SUMMARY_LINES_PER_COMMAND: usize = 24;
+const MAX_SUMMARY_SENTENCES: usize = 4;
 
 fn first_lines(text: &str, most: usize) -> String {
     text.lines().take(most).collect::<Vec<_>>().join("\n")
@@ -337,17 +345,18 @@ impl ToolRow {
         });
         Tool {
             name: self.name,
-            command: self.commands.first().unwrap_or(&""),
+            first_command: self.commands.first().unwrap_or(&""),
             about: self.about,
-            parameters: words.chain(self.options(program)).collect(),
+            parameters: words.chain(self.option_parameters(program)).collect(),
             default_rows: self.default_rows,
         }
     }
 
-    fn options(&self, program: &Command) -> Vec<Parameter> {
+    fn option_parameters(&self, program: &Command) -> Vec<Parameter> {
         let [command] = self.commands else { return Vec::new() };
         let known = program.find_subcommand(command).into_iter().flat_map(Command::get_arguments);
-        let wanted = |name: &str| self.options.split(' ').chain(COMMON_OPTIONS.split(' ')).any(|option| option == name);
+        let wanted =
+            |name: &str| self.option_names.split(' ').chain(COMMON_OPTIONS.split(' ')).any(|option| option == name);
         let parameter = |arg: &clap::Arg| {
             let name = arg.get_long().filter(|name| wanted(name))?;
             let words = arg.get_possible_values();
@@ -413,8 +422,8 @@ impl ToolRow {
         }
         let comma = if told.json.is_empty() { "" } else { "," };
         told.json += &format!("{comma}\"{command}\":{}", answer.json.trim());
-        told.text += &(first_lines(&answer.text, MAX_LINES_PER_COMMAND) + "\n");
-        let more = answer.text.lines().count().saturating_sub(MAX_LINES_PER_COMMAND);
+        told.text += &(first_lines(&answer.text, MAX_SUMMARY_LINES_PER_COMMAND) + "\n");
+        let more = answer.text.lines().count().saturating_sub(MAX_SUMMARY_LINES_PER_COMMAND);
         if more > 0 {
             told.text += &format!("({more} lines more of {command} are in the JSON)\n");
         }

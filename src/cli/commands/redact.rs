@@ -8,14 +8,14 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::ReadArgs;
-use crate::cli::terminal::load::{DumpInput, open_options};
+use crate::cli::terminal::dump_input::{DumpInput, open_options};
+use crate::cli::terminal::output_target::find_target;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::find_target;
 use crate::dump::{IndexUse, OpenOptions};
 use crate::files::OutputTarget;
 use crate::redact::{
     CompressedOutput, CopyCheck, DumpDigest, DumpFile, KeptFields, KeyedHash, NameMap, OutputCompression, RedactError,
-    RedactOptions, Redacted, check_redacted_copy, compare, lost_text, redact,
+    RedactOptions, RedactedCopy, check_redacted_copy, compare, lost_text, redact,
 };
 use crate::report::format_bytes;
 
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     let of_input = |error: Error| input.explain_if_url(error).context(input.name());
     let file = file.map_err(|error| of_input(error.into()))?;
-    let redacted = write_copy(&file, &input.name(), (&target, output), &args.options()?, session, of_input)?;
+    let redacted = write_redacted_copy(&file, &input.name(), (&target, output), &args.options()?, session, of_input)?;
     if !args.read.quiet {
         let bytes = format_bytes(redacted.bytes);
         let words =
@@ -92,15 +92,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 }
 
 /// Writes a copy, and says what of the dump is not in it. `of_input` says of which dump an error is.
-pub(crate) fn write_copy(
+pub(crate) fn write_redacted_copy(
     file: &DumpFile,
     name: &str,
     (target, output): (&OutputTarget, &Path),
     options: &RedactOptions,
     session: &Session,
     of_input: impl FnOnce(Error) -> Error,
-) -> Result<Redacted> {
-    let out = target.begin_with_first_byte(|| {});
+) -> Result<RedactedCopy> {
+    let out = target.begin_lazily(|| {});
     let mut out = CompressedOutput::new(out, OutputCompression::of_name(output));
     let redacted = redact(file, options, &mut out).map_err(|error| match error {
         RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
@@ -108,7 +108,7 @@ pub(crate) fn write_copy(
         error => of_input(error.into()),
     })?;
     out.flush().and_then(|()| out.finish()?.finish()).with_context(|| format!("cannot write {}", target.name()))?;
-    session.progress.end();
+    session.progress.clear();
     if redacted.lost.bytes > 0 || redacted.lost.is_cut {
         let so = if redacted.lost.bytes > 0 { "; nothing of them is in the copy" } else { "" };
         session.print_note("warning", None, &format!("{name}: {}{so}", lost_text(&redacted.lost)));
@@ -156,12 +156,12 @@ impl Args {
             false => KeptFields::known(),
         };
         for text in self.keep.iter().filter(|text| !is_none(text)) {
-            keep.add(text).map_err(|why| anyhow!("--keep: {why}"))?;
+            keep.add_pattern(text).map_err(|why| anyhow!("--keep: {why}"))?;
         }
         Ok(RedactOptions {
             read: self.read.read_options()?,
-            keep,
-            equality: self.keep_equality.then(KeyedHash::default),
+            kept_fields: keep,
+            equality_hash: self.keep_equality.then(KeyedHash::default),
             names: self.names.as_deref().map(parse_name_map).transpose()?.unwrap_or_default(),
             is_strict: self.read.strict,
         })

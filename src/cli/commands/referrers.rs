@@ -9,7 +9,7 @@ use crate::answers::referrers;
 use crate::answers::referrers::{ReferredTo, ReferrersOptions};
 use crate::answers::tree::LazyTree;
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{parse_object_id, split_object_and_file};
+use crate::cli::args::object_and_heap_args::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
 
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let answer = referrers(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         if answer.referrers.is_empty() && answer.of.objects > 0 {
-            asked.note("no object of the dump refers to it");
+            asked.print_unless_quiet("no object of the dump refers to it");
         }
         let is_empty = answer.of.objects == 0;
-        Ok(args.scope.outcome(asked, is_empty))
+        Ok(args.scope.outcome_with_note(asked, is_empty))
     })
 }
 

@@ -10,9 +10,9 @@ use crate::answers::TrendOptions;
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns};
 use crate::cli::terminal::ask_dump::{AskedDump, ask, ask_together};
-use crate::cli::terminal::load::DumpInput;
+use crate::cli::terminal::dump_input::DumpInput;
+use crate::cli::terminal::output_target::{find_target, write_output};
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::{find_target, write_output};
 use crate::page::{PageError, PageOptions, write_page, write_series_page};
 use crate::report::parse_size;
 
@@ -62,17 +62,17 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
     if !args.series.is_empty() {
-        return write_series(args, output, session);
+        return write_series_report(args, output, session);
     }
     let options = args.options()?;
     session.hides_values.store(args.no_values, Ordering::Relaxed);
     // The page is made before anything is written.
     let write_to = |old: Option<&AskedDump<'_>>, new: &AskedDump<'_>, inputs: &[DumpInput]| {
         let target = find_target(inputs, Some(output))?;
-        let mut names = inputs.iter().rev().map(file_name);
+        let mut names = inputs.iter().rev().map(file_name_without_folder);
         let (file, old_file) = (names.next().flatten(), names.next().flatten());
-        new.note_unmatched("--library", &options.libraries);
-        let options = PageOptions { file, old_file, ..options.clone() };
+        new.note_unmatched_patterns("--library", &options.library_types);
+        let options = PageOptions { dump_name: file, old_dump_name: old_file, ..options.clone() };
         let mut page = Vec::new();
         write_page(old.map(|asked| asked.dump), new.dump, &options, &mut page).map_err(|error| match error {
             PageError::Answer(error) => new.explain(error),
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     ask(session, file, &args.input, |asked| write_to(None, asked, std::slice::from_ref(&input)))
 }
 
-fn write_series(args: &Args, output: &Path, session: &Session) -> Result<CommandOutcome> {
+fn write_series_report(args: &Args, output: &Path, session: &Session) -> Result<CommandOutcome> {
     let options = TrendOptions { until_bytes: args.until, ..TrendOptions::default() };
     let (trend, failed, _) = ask_trend(session, &args.series, &args.input, options)?;
     trend.order_note().iter().filter(|_| !args.input.read.quiet).for_each(|note| session.print_sentence(note));
@@ -109,7 +109,7 @@ fn write_series(args: &Args, output: &Path, session: &Session) -> Result<Command
 }
 
 /// The name on the page: without its folder, which is nobody else's matter.
-fn file_name(input: &DumpInput) -> Option<String> {
+fn file_name_without_folder(input: &DumpInput) -> Option<String> {
     let path = input.path()?;
     Some(path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned())
 }
@@ -118,11 +118,11 @@ impl Args {
     fn options(&self) -> Result<PageOptions> {
         let max_bytes = parse_size(&self.max_bytes).map_err(|error| anyhow::anyhow!("--max-bytes: {error}"))?;
         Ok(PageOptions {
-            section: self.section.domain.clone(),
-            threshold: self.threshold.parse().map_err(Error::msg)?,
-            libraries: parse_patterns("--library", &self.library, false)?,
-            max_bytes,
-            read_words: self.input.read_words(),
+            dump_section: self.section.domain.clone(),
+            suspect_threshold: self.threshold.parse().map_err(Error::msg)?,
+            library_types: parse_patterns("--library", &self.library, false)?,
+            max_page_bytes: max_bytes,
+            read_option_words: self.input.input_option_words(),
             ..PageOptions::default()
         })
     }

@@ -8,13 +8,13 @@ use anyhow::{Result, bail};
 use crate::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{CommonArgs, LimitArgs, ScopeArgs, parse_min_size, parse_patterns};
+use crate::cli::args::object_and_heap_args::{parse_object_id, split_object_and_file};
+use crate::cli::args::options::{CommonArgs, RowLimitArgs, ScopeArgs, parse_min_size, parse_patterns};
 use crate::cli::terminal::ask_dump::ask;
 use crate::cli::terminal::session::Session;
 
 /// Lines of a tree on a terminal where nothing else is asked: about 40 with those around it.
-const LINES_ON_TERMINAL: usize = 36;
+const TREE_LINES_ON_TERMINAL: usize = 36;
 
 /// Why an object is alive: paths to it from GC roots
 ///
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT", conflicts_with = "paths")]
     min_percent: Option<f64>,
     #[command(flatten)]
-    limit: LimitArgs,
+    limit: RowLimitArgs,
     #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
@@ -79,10 +79,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let (question, file) = args.options()?;
     let output = &args.common.output;
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        let (PathsQuestion::ToObject(RootPathsOptions { avoided, .. })
-        | PathsQuestion::MergedToObject(RootPathsOptions { avoided, .. }, _)
-        | PathsQuestion::MergedToScope(MergedPathsOptions { avoided, .. })) = &question;
-        asked.note_unmatched("--exclude", avoided);
+        let (PathsQuestion::ToObject(RootPathsOptions { avoided_types: avoided, .. })
+        | PathsQuestion::MergedToObject(RootPathsOptions { avoided_types: avoided, .. }, _)
+        | PathsQuestion::MergedToScope(MergedPathsOptions { avoided_types: avoided, .. })) = &question;
+        asked.note_unmatched_patterns("--exclude", avoided);
         let (why, is_empty) = match &question {
             PathsQuestion::ToObject(options) => {
                 let answer = root_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
@@ -104,8 +104,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 (answer.no_path_reason(args.all_kinds), answer.objects == 0)
             }
         };
-        let Some(why) = why else { return Ok(args.scope.outcome(asked, is_empty)) };
-        asked.note(&why);
+        let Some(why) = why else { return Ok(args.scope.outcome_with_note(asked, is_empty)) };
+        asked.print_unless_quiet(&why);
         Ok(CommandOutcome::NegativeAnswer)
     })
 }
@@ -123,21 +123,21 @@ impl Args {
         let all_steps = self.all_steps || is_tree && !is_drawn;
         let kept_rows = match parse_min_size(None, self.min_percent)? {
             Some(share) => KeptRows::AtLeast(share),
-            None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
+            None if is_cut => KeptRows::LargestOnLines(TREE_LINES_ON_TERMINAL),
             None => KeptRows::All,
         };
         // The largest rows of the tree are fewer than a terminal's rows of one level may be.
-        let is_limited = !matches!(kept_rows, KeptRows::Largest(_));
-        let rows = self.limit.limit_here(&self.common.output).filter(|_| is_limited);
+        let is_limited = !matches!(kept_rows, KeptRows::LargestOnLines(_));
+        let rows = self.limit.row_limit_here(&self.common.output).filter(|_| is_limited);
         let limits = Limits { rows, reverse: false };
         if scope.chooses_some() {
             if self.object_and_file.len() > 1 {
                 bail!("--type and --where ask for all objects that match: leave OBJID out");
             }
             let options = MergedPathsOptions {
-                avoided,
+                avoided_types: avoided,
                 with_weak_roots: all_kinds,
-                all_steps,
+                with_loader_steps: all_steps,
                 limits,
                 kept_rows,
                 ..MergedPathsOptions::of(scope)
@@ -153,7 +153,15 @@ impl Args {
         };
         let paths = (self.paths > 0).then_some(self.paths);
         let to = RootPathsOptions::new(parse_object_id(&object)?);
-        let options = RootPathsOptions { scope, paths, avoided, with_weak_roots: all_kinds, limits, all_steps, ..to };
+        let options = RootPathsOptions {
+            scope,
+            max_paths: paths,
+            avoided_types: avoided,
+            with_weak_roots: all_kinds,
+            limits,
+            with_loader_steps: all_steps,
+            ..to
+        };
         Ok((
             if self.merge {
                 PathsQuestion::MergedToObject(options, kept_rows)

@@ -9,10 +9,10 @@ use anyhow::{Result, bail};
 use crate::answers::ObjectId;
 use crate::answers::object::{ShowOptions, show};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{parse_object_id, read_object_ids, split_objects_and_file};
-use crate::cli::args::options::{CommonArgs, LimitArgs, SectionArgs};
-use crate::cli::terminal::target::{find_target, write_export};
-use crate::cli::terminal::{ask_dump::ask, load::DumpInput, session::Session};
+use crate::cli::args::object_and_heap_args::{parse_object_id, read_object_ids, split_objects_and_file};
+use crate::cli::args::options::{CommonArgs, RowLimitArgs, SectionArgs};
+use crate::cli::terminal::output_target::{find_target, write_export};
+use crate::cli::terminal::{ask_dump::ask, dump_input::DumpInput, session::Session};
 use crate::dump::NoValues;
 use crate::export::write_raw_contents;
 
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", requires = "raw")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    limit: LimitArgs,
+    limit: RowLimitArgs,
     #[command(flatten)]
     section: SectionArgs,
     #[command(flatten)]
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let answer = show(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         // On a terminal it stands in the answer.
-        let is_told = args.common.output.style().terminal;
-        answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.note(note));
+        let is_told = args.common.output.style().is_terminal;
+        answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.print_unless_quiet(note));
         if let Some(why) =
             answer.no_values().filter(|why| !matches!(why, NoValues::NotInFormat(_) | NoValues::PipeNotKept))
         {
-            asked.note(&why.to_string());
+            asked.print_unless_quiet(&why.to_string());
         }
         Ok(CommandOutcome::Answered)
     })
@@ -83,8 +83,8 @@ impl Args {
             bail!("which object? heapdump show OBJID... [FILE]");
         }
         let objects: Vec<ObjectId> = ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?;
-        let rows = self.limit.limit_here(&self.common.output);
-        Ok((ShowOptions { objects, scope: self.section.options(), rows }, file))
+        let rows = self.limit.row_limit_here(&self.common.output);
+        Ok((ShowOptions { objects, scope: self.section.scope_options(), max_references: rows }, file))
     }
 }
 
@@ -96,9 +96,9 @@ fn save_raw(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &
         bail!("-o -: what an object holds may steer a terminal; name a file, or pipe it");
     }
     ask(session, file.as_deref(), &args.common.input, |asked| {
-        let scope = args.section.options();
+        let scope = args.section.scope_options();
         if !write_export(asked, &target, |out| write_raw_contents(asked.dump, object, &scope, out))? {
-            asked.note(&format!("the dump does not have all of {object}: what it has is saved"));
+            asked.print_unless_quiet(&format!("the dump does not have all of {object}: what it has is saved"));
         }
         Ok(CommandOutcome::Answered)
     })

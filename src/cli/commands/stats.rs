@@ -8,15 +8,15 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::histogram::{SizeLimit, histogram_of_counts};
+use crate::answers::histogram::{FailOverLimit, histogram_of_counted_types};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwnership, histogram};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::{AllocationHeapArgs, fuller_dump_note};
+use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{
     CommonArgs, InputArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser,
 };
-use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without_problems, warn_of_counted};
-use crate::cli::terminal::load::{DumpInput, count_types};
+use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without_problems, print_problems_of_counted};
+use crate::cli::terminal::dump_input::{DumpInput, count_types};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
 use crate::units::parse_size;
@@ -85,14 +85,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
                 Ok(ask_input(session, place, Some(file), input, |asked| histogram_of_dump(args, &options, asked))?.1)
             }
         })?;
-        session.print_each(&answers, output)?;
-        let outcome = outcome(args, session, &answers, None)?;
+        session.print_each_answer(&answers, output)?;
+        let outcome = print_limits_for_outcome(args, session, &answers, None)?;
         return Ok(failed.unwrap_or(outcome));
     }
     let file = files.first().map(PathBuf::as_path);
     let print = |answer, asked: Option<&AskedDump<'_>>| {
         session.print_answer(&answer, output)?;
-        outcome(args, session, &[(String::new(), answer)], asked)
+        print_limits_for_outcome(args, session, &[(String::new(), answer)], asked)
     };
     match args.shallow {
         true => print(histogram_by_counting(args, session, &options, &DumpInput::find(file)?, None)?, None),
@@ -107,17 +107,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 
 /// The answer of a dump, after its problems on standard error.
 fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<'_>) -> Result<Histogram> {
-    asked.warn();
+    asked.print_problems_and_notes();
     let is_graph = asked.dump.graph().is_some();
     let of_allocations = matches!(asked.dump.content(), Content::Allocations(_));
     if of_allocations && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained and --where out");
     }
-    asked.note_unmatched_owners(&options.type_ownership);
+    asked.note_unmatched_owner_patterns(&options.type_ownership);
     let options = args.with_order(options, is_graph, of_allocations)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
-    fuller.chain(answer.owner_note()).for_each(|note| asked.note(&note));
+    fuller.chain(answer.no_owner_note()).for_each(|note| asked.print_unless_quiet(&note));
     Ok(answer)
 }
 
@@ -132,13 +132,13 @@ fn histogram_by_counting(
     let options = args.with_order(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input.read)?;
     if !args.common.input.read.quiet {
-        warn_of_counted(session, &counted.diagnostics, file);
+        print_problems_of_counted(session, &counted.diagnostics, file);
     }
-    histogram_of_counts(&counted, &options).map_err(|error| Error::msg(error.advice()))
+    histogram_of_counted_types(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
 
 /// The end of the command, with the limits of each file on standard error; for one dump nearly equal names of types are named.
-fn outcome(
+fn print_limits_for_outcome(
     args: &Args,
     session: &Session,
     answers: &[(String, Histogram)],
@@ -147,12 +147,12 @@ fn outcome(
     let ReadArgs { quiet, strict, .. } = args.common.input.read;
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
     let outcome = match asked {
-        Some(asked) => args.scope.outcome(asked, is_empty),
+        Some(asked) => args.scope.outcome_with_note(asked, is_empty),
         None => args.scope.outcome_of_several(session, is_empty, quiet),
     };
     let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file, strict));
     sentences.for_each(|text| session.print_sentence(&text));
-    let mut checks = answers.iter().flat_map(|(_, answer)| &answer.over_limits);
+    let mut checks = answers.iter().flat_map(|(_, answer)| &answer.limit_results);
     if strict && checks.clone().any(|check| !check.is_over) {
         return Ok(CommandOutcome::Failed);
     }
@@ -160,15 +160,17 @@ fn outcome(
         return Ok(CommandOutcome::NegativeAnswer);
     }
     let dumps = answers.iter().map(|(file, answer)| (file.as_str(), &answer.problems[..]));
-    args.lenient.check(!args.fail_over.is_empty(), dumps)?;
+    args.lenient.fail_if_cut_within_limits(!args.fail_over.is_empty(), dumps)?;
     Ok(outcome)
 }
 
 /// What `--by` asks for: groups, or types that are the values of a label.
 #[derive(Debug, Clone, Default)]
 struct StatsGroup {
+    /// What rows are grouped by.
     group: GroupBy,
-    label: Option<String>,
+    /// Key of the label whose values are the types.
+    type_label: Option<String>,
 }
 
 /// Reads the words of groups, `size` and `label=KEY`.
@@ -176,21 +178,21 @@ struct StatsGroup {
 struct StatsGroupParser;
 
 /// Key of the label that has the size class of an allocation in profiles of Go.
-const SIZE_LABEL: &str = "bytes";
+const GO_SIZE_LABEL: &str = "bytes";
 
 impl TypedValueParser for StatsGroupParser {
     type Value = StatsGroup;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<StatsGroup, clap::Error> {
         let label = match value.to_str() {
-            Some("size") => Some(SIZE_LABEL),
+            Some("size") => Some(GO_SIZE_LABEL),
             text => text.and_then(|text| text.strip_prefix("label=")).filter(|key| !key.is_empty()),
         };
         if let Some(label) = label {
-            return Ok(StatsGroup { group: GroupBy::Type, label: Some(label.to_string()) });
+            return Ok(StatsGroup { group: GroupBy::Type, type_label: Some(label.to_string()) });
         }
         let words = word_parser(GroupBy::WORDS_OF_HISTOGRAMS);
-        words.parse_ref(command, arg, value).map(|group| StatsGroup { group, label: None })
+        words.parse_ref(command, arg, value).map(|group| StatsGroup { group, type_label: None })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -202,8 +204,8 @@ impl TypedValueParser for StatsGroupParser {
 impl Args {
     /// The dump, with frames named by what rows are grouped by, and types as they are asked for.
     fn input(&self) -> Result<InputArgs> {
-        let mut input = self.common.input.with_frames_of(self.by.group)?;
-        if let Some(label) = &self.by.label {
+        let mut input = self.common.input.with_frame_names_for(self.by.group)?;
+        if let Some(label) = &self.by.type_label {
             input.read.type_label = Some(label.clone());
         }
         Ok(input)
@@ -211,19 +213,19 @@ impl Args {
 
     /// The same as the library takes it, but for the order, which depends on what a dump holds.
     pub(crate) fn options(&self) -> Result<HistogramOptions> {
-        let size_limits = self.fail_over.iter().map(|text| parse_size_limit(text)).collect::<Result<Vec<_>>>()?;
+        let size_limits = self.fail_over.iter().map(|text| parse_fail_over_limit(text)).collect::<Result<Vec<_>>>()?;
         let is_of_functions = matches!(self.by.group, GroupBy::Function | GroupBy::Line);
         if !size_limits.is_empty() && self.by.group != GroupBy::Type && !is_of_functions {
             bail!("--fail-over limits types, or functions and lines with all they called: leave --by out");
         }
-        self.scope.check_type_limits(!size_limits.is_empty())?;
+        self.scope.refuse_types_beside_type_limits(!size_limits.is_empty())?;
         if self.shallow && !matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
             bail!("--shallow counts types only: leave it out to group by {}", self.by.group.name());
         }
-        if !self.by.group.is_owner() && self.library.len() + self.mine.len() > 0 {
+        if !self.by.group.is_by_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
         }
-        if self.by.group.is_owner() && self.retained.is_some() {
+        if self.by.group.is_by_owner() && self.retained.is_some() {
             bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
         }
         let libraries = parse_patterns("--library", &self.library, false)?;
@@ -233,10 +235,10 @@ impl Args {
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             group_by: self.by.group,
-            types_apart: self.common.input.read.raw_types,
+            splits_same_name_types: self.common.input.read.raw_types,
             retained: self.retained,
             limits: self.rows.limits(&self.common.output),
-            size_limits,
+            fail_over_limits: size_limits,
             ..HistogramOptions::default()
         })
     }
@@ -256,15 +258,19 @@ impl Args {
         with_graph: bool,
         of_allocations: bool,
     ) -> Result<HistogramOptions> {
-        self.rows.check_retained(of_allocations || self.retained.is_some())?;
+        self.rows.check_sort_by_retained(of_allocations || self.retained.is_some())?;
         let order = self.rows.order(&options.orders(with_graph, of_allocations))?;
         Ok(HistogramOptions { order, ..options.clone() })
     }
 }
 
-fn parse_size_limit(text: &str) -> Result<SizeLimit> {
+fn parse_fail_over_limit(text: &str) -> Result<FailOverLimit> {
     let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
     let (name, size) = text.rsplit_once('=').with_context(wrong)?;
     let types = TypePattern::parse(name).map_err(Error::msg).with_context(wrong)?;
-    Ok(SizeLimit { text: text.to_string(), types, bytes: parse_size(size).map_err(Error::msg).with_context(wrong)? })
+    Ok(FailOverLimit {
+        text: text.to_string(),
+        types,
+        bytes: parse_size(size).map_err(Error::msg).with_context(wrong)?,
+    })
 }

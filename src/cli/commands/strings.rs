@@ -10,7 +10,7 @@ use crate::answers::{SecretsOptions, StringsOptions, secrets, strings};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{CommonArgs, RowArgs, WhereArgs, parse_patterns};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
-use crate::report::count_of;
+use crate::report::count_with_noun;
 
 /// Texts: copies of each, bytes, what is wasted
 ///
@@ -67,36 +67,36 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         bail!(no_such_file_message(&text.to_string_lossy()));
     }
     if args.secrets {
-        return find_secrets(args, session);
+        return print_secrets(args, session);
     }
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = strings(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        answer.redaction_note().iter().for_each(|note| asked.note(note));
+        answer.redaction_note().iter().for_each(|note| asked.print_unless_quiet(note));
         session.print_answer(&answer, &args.common.output)?;
         let Some(pattern) = args.grep.as_ref().filter(|_| answer.found == 0) else {
-            return Ok(args.filter.outcome(session, "", answer.found == 0, args.common.input.read.quiet));
+            return Ok(args.filter.outcome_with_note(session, "", answer.found == 0, args.common.input.read.quiet));
         };
-        asked.note(&format!("no text matches --grep {pattern}"));
+        asked.print_unless_quiet(&format!("no text matches --grep {pattern}"));
         Ok(CommandOutcome::NegativeAnswer)
     })
 }
 
 /// Shows secrets; with `--fail-over` a gate.
-fn find_secrets(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let mut rules = SecretRules::known();
+fn print_secrets(args: &Args, session: &Session) -> Result<CommandOutcome> {
+    let mut rules = SecretRules::built_in();
     if let Some(path) = &args.rules_file {
         let name = || format!("--rules-file {}", path.display());
         let text = std::fs::read_to_string(path).with_context(name)?;
-        rules.add(&text).map_err(|bad| anyhow!(bad)).with_context(name)?;
+        rules.add_lines(&text).map_err(|bad| anyhow!(bad)).with_context(name)?;
     }
-    let options = SecretsOptions { rules, are_shown: args.show, limits: args.rows.limits(&args.common.output) };
+    let options = SecretsOptions { rules, shows_secrets: args.show, limits: args.rows.limits(&args.common.output) };
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = secrets(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         let Some(most) = args.fail_over.filter(|most| answer.found > *most) else {
             return Ok(CommandOutcome::Answered);
         };
-        let found = count_of(answer.found as u64, "secrets");
+        let found = count_with_noun(answer.found as u64, "secrets");
         session.print_sentence(&format!("{found}, more than --fail-over {most}"));
         Ok(CommandOutcome::NegativeAnswer)
     })
@@ -106,10 +106,10 @@ impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<StringsOptions> {
         Ok(StringsOptions {
-            duplicates: self.duplicates,
+            only_duplicates: self.duplicates,
             grep: parse_patterns("--grep", &self.grep, self.ignore_case)?.pop(),
-            full: self.full,
-            holders: self.holders,
+            with_full_texts: self.full,
+            with_holders: self.holders,
             filter: self.filter.filter()?,
             order: self.rows.order(&StringsOptions::ORDERS)?,
             limits: self.rows.limits(&self.common.output),

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::answers::{AnswerError, ThreadsOptions, threads};
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::split_object_and_file;
+use crate::cli::args::object_and_heap_args::split_object_and_file;
 use crate::cli::args::options::{CommonArgs, RowArgs, word_parser};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
 use crate::dump::NoValues;
@@ -43,18 +43,21 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         if answer.thread_count == 0 {
-            asked.note("this dump does not say which threads there were");
+            asked.print_unless_quiet("this dump does not say which threads there were");
             return Ok(CommandOutcome::NegativeAnswer);
         }
         if let Some(why) =
             answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::PipeNotKept)))
         {
-            asked.note(&why.to_string());
+            asked.print_unless_quiet(&why.to_string());
         }
         let Some(which) = options.name_or_id.as_ref().filter(|_| answer.threads.is_empty()) else {
             return Ok(CommandOutcome::Answered);
         };
-        asked.note(&format!("no thread is called \"{which}\" or has that id; there are {}", answer.thread_count));
+        asked.print_unless_quiet(&format!(
+            "no thread is called \"{which}\" or has that id; there are {}",
+            answer.thread_count
+        ));
         Ok(CommandOutcome::NegativeAnswer)
     })
 }

@@ -13,7 +13,7 @@ use crate::answers::{
 };
 use crate::cli::CommandOutcome;
 use crate::cli::args::objects::AllocationHeapArgs;
-use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, LimitArgs, ScopeArgs, word_parser};
+use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, RowLimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     lenient: LenientArgs,
     #[command(flatten)]
-    limit: LimitArgs,
+    limit: RowLimitArgs,
     #[command(flatten)]
     heaps: AllocationHeapArgs,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let input = &args.common.input.with_frames_of(args.by)?;
+    let input = &args.common.input.with_frame_names_for(args.by)?;
     let (mut answer, failed, problems) = ask_trend(session, &args.files, input, args.options()?)?;
     if args.causes {
         let read = answer.dumps.iter().filter(|dump| dump.format.is_some()).map(|dump| PathBuf::from(&dump.file));
@@ -90,26 +90,27 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let ends = [read.first(), read.last()].into_iter().flatten().cloned().collect::<Vec<_>>();
         ask_together(session, &ends, input, |asked| {
             let [first, last] = asked else { return Ok(CommandOutcome::Answered) };
-            let options = LeaksOptions { rows: args.limit.limit_here(&args.common.output), ..LeaksOptions::default() };
+            let options =
+                LeaksOptions { rows: args.limit.row_limit_here(&args.common.output), ..LeaksOptions::default() };
             let found = leaks_since(first.dump, last.dump, &options).map_err(|error| last.explain(error))?;
-            answer.causes = found.suspects.sentences();
+            answer.causes = found.suspects.cause_sentences();
             Ok(CommandOutcome::Answered)
         })?;
     }
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
     let style = args.common.output.style();
-    let has_causes = style.format == Format::Json || style.format == Format::Table && style.terminal;
+    let has_causes = style.format == Format::Json || style.format == Format::Table && style.is_terminal;
     let pace = answer.pace_sentence(format_bytes);
     pace.iter().chain(&answer.causes).filter(|_| !has_causes).for_each(|text| session.print_sentence(text));
-    let growing = answer.growing.iter().filter(|_| args.grows);
-    let over = answer.over_limits.iter().map(|over| over.sentence(input.read.strict));
+    let growing = answer.growth_sentences.iter().filter(|_| args.grows);
+    let over = answer.limit_results.iter().map(|over| over.sentence(input.read.strict));
     over.chain(growing.clone().cloned()).for_each(|text| session.print_sentence(&text));
-    let is_over = answer.over_limits.iter().any(|over| over.is_over) || growing.count() > 0;
+    let is_over = answer.limit_results.iter().any(|over| over.is_over) || growing.count() > 0;
     if let Some(failed) = failed {
         return Ok(failed);
     }
-    if input.read.strict && answer.over_limits.iter().any(|over| !over.is_over) {
+    if input.read.strict && answer.limit_results.iter().any(|over| !over.is_over) {
         return Ok(CommandOutcome::Failed);
     }
     // Growth is that from the first dump to the last, but where it is asked for from dump to dump; in the order of time
@@ -120,11 +121,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if is_over {
         // What the last dump lacks is no growth.
         let since = problems.filter(|(at, _)| args.sort_by_time || *at != last);
-        args.lenient.check_growth(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
+        args.lenient.fail_if_cut_over_limits(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
         return Ok(CommandOutcome::NegativeAnswer);
     }
     let problems = problems.map(|(_, (file, problems))| (file.as_str(), &problems[..]));
-    args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;
+    args.lenient.fail_if_cut_within_limits(args.grows || !args.fail_over.is_empty(), problems)?;
     Ok(args.scope.outcome_of_several(session, answer.matches_nothing(), input.read.quiet))
 }
 
@@ -140,15 +141,17 @@ pub(super) fn ask_trend(
 ) -> Result<AskedTrend> {
     let dumps = TrendBuilder::new(options);
     let problems = Mutex::new(Vec::new());
-    let (_, failed) = ask_each(session, &with_folders_opened(files)?, false, input, |place, file| {
-        dumps.announce(file);
+    let (_, failed) = ask_each(session, &with_folders_expanded(files)?, false, input, |place, file| {
+        dumps.announce_dump(file);
         ask_input(session, place, Some(file), input, |asked| {
-            asked.warn();
+            asked.print_problems_and_notes();
             let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
             problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
             let added = match asked.dump.content() {
-                Content::Histograms(all) if input.read.snapshot.is_none() => dumps.add_all(asked.dump, all, file),
-                _ => dumps.add(asked.dump),
+                Content::Histograms(all) if input.read.snapshot.is_none() => {
+                    dumps.add_histograms(asked.dump, all, file)
+                }
+                _ => dumps.add_dump(asked.dump),
             };
             added.map_err(|error| asked.explain(error))
         })
@@ -159,7 +162,7 @@ pub(super) fn ask_trend(
 }
 
 /// The files of each folder in its place, by name, without those that are hidden.
-fn with_folders_opened(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn with_folders_expanded(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {
         if !file.is_dir() {
@@ -178,19 +181,19 @@ fn with_folders_opened(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
 impl Args {
     /// The question that these words ask, without a dump.
     pub(crate) fn options(&self) -> Result<TrendOptions> {
-        self.scope.check_type_limits(self.fail_over.iter().any(TrendLimit::limits_types))?;
+        self.scope.refuse_types_beside_type_limits(self.fail_over.iter().any(TrendLimit::limits_types))?;
         Ok(TrendOptions {
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
-            retained: self.retained,
+            judges_retained: self.retained,
             with_unchanged: self.all,
             min_growth: self.min_growth,
             judges_growth: self.grows,
-            by_time: self.sort_by_time,
+            sorts_by_time: self.sort_by_time,
             until_bytes: self.until,
-            wide: self.wide,
-            limits: Limits { rows: self.limit.limit_here(&self.common.output), reverse: false },
+            is_wide: self.wide,
+            limits: Limits { rows: self.limit.row_limit_here(&self.common.output), reverse: false },
             growth_limits: self.fail_over.clone(),
         })
     }

@@ -45,17 +45,28 @@ pub(crate) struct Args {
 }
 
 /// Rows of each kind on a terminal, where all kinds are shown.
-const ROWS_OF_A_KIND: usize = 5;
+const OVERVIEW_ROWS_PER_KIND: usize = 5;
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let options = args.options()?;
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         let answer = waste(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        [answer.redaction_note(), answer.untold_note()].iter().flatten().for_each(|note| asked.note(note));
+        [answer.redaction_note(), answer.untold_note()]
+            .iter()
+            .flatten()
+            .for_each(|note| asked.print_unless_quiet(note));
         session.print_answer(&answer, &args.common.output)?;
-        let Some(over) = answer.over_limit() else {
-            args.lenient.check(args.fail_over.is_some(), [("", &problems_of(asked.dump.diagnostics())[..])])?;
-            return Ok(args.filter.outcome(session, "", answer.matches_nothing, args.common.input.read.quiet));
+        let Some(over) = answer.over_limit_sentence() else {
+            args.lenient.fail_if_cut_within_limits(
+                args.fail_over.is_some(),
+                [("", &problems_of(asked.dump.diagnostics())[..])],
+            )?;
+            return Ok(args.filter.outcome_with_note(
+                session,
+                "",
+                answer.matches_nothing,
+                args.common.input.read.quiet,
+            ));
         };
         session.print_sentence(&over);
         Ok(CommandOutcome::NegativeAnswer)
@@ -75,10 +86,13 @@ impl Args {
         let fail_over = self.fail_over.as_deref().map(str::parse).transpose();
         Ok(WasteOptions {
             kinds: self.kind.clone(),
-            collections: KnownCollections { more: self.collections.as_ref().map(read).transpose()? },
+            collections: KnownCollections { added_file: self.collections.as_ref().map(read).transpose()? },
             filter: self.filter.filter()?,
             order: self.rows.order(&WasteOptions::ORDERS)?,
-            limits: Limits { rows: limits.rows.map(|rows| if is_overview { ROWS_OF_A_KIND } else { rows }), ..limits },
+            limits: Limits {
+                rows: limits.rows.map(|rows| if is_overview { OVERVIEW_ROWS_PER_KIND } else { rows }),
+                ..limits
+            },
             fail_over: fail_over.map_err(|why| anyhow!("--fail-over: {why}"))?,
         })
     }

@@ -1,6 +1,6 @@
 //! `heapdump collect`.
 
-use crate::collect::{Collected, DumpTargetList, ProcessRow, TargetRow};
+use crate::collect::{Collected, DumpTargetList, InspectorTargetRow, ProcessRow};
 use crate::report::{Cell, Column, Columns, Present, Style, Table};
 
 /// Characters of a command: it may hold secrets.
@@ -45,8 +45,8 @@ impl Present for DumpTargetList {
                     row.command.chars().take(MAX_COMMAND_CHARS).collect::<String>()
                 })
                 .table(processes.len(), 0, |at| &processes[at]),
-            DumpTargetList::Targets { targets } => Columns::new()
-                .add(Column::count("number", "Number"), |row: &mut &TargetRow| row.number)
+            DumpTargetList::InspectorTargets { targets } => Columns::new()
+                .add(Column::count("number", "Number"), |row: &mut &InspectorTargetRow| row.number)
                 .add(Column::word("kind", "Kind"), |row| row.kind.clone())
                 .add(Column::word("url", "Address"), |row| row.url.clone())
                 .add(Column::text("title", "Title"), |row| row.title.clone())

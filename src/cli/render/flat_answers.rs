@@ -1,9 +1,9 @@
 //! Tables: `heapdump stats`, `info`, `strings`, `waste`.
 
-use super::rows::{TRUNCATED, group_name, hide_priority, hideable_column};
+use super::shared_columns::{TRUNCATED, group_name, hide_priority, hideable_column};
 use crate::answers::figure::{
-    ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS, REACHABLE_OBJECTS,
-    SECTIONS, SHALLOW, TOTAL, TYPE_WORD, WASTED,
+    ALLOCATED_BYTES, ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS,
+    REACHABLE_OBJECTS, SECTIONS, SHALLOW, TYPE_WORD, WASTED_BYTES,
 };
 use crate::answers::histogram::{Histogram, HistogramRow};
 use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
@@ -11,7 +11,7 @@ use crate::answers::secrets::SecretRow;
 use crate::answers::strings::TextRow;
 use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
 use crate::answers::{Secrets, StringsAnswer, Waste};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
@@ -19,8 +19,8 @@ impl Present for Histogram {
     fn table(&self, style: &Style) -> Table<'_> {
         let rows = self.rows.as_slice();
         let style = *style;
-        let module = Column::word("module", "Module").hide_priority(1);
-        let location = Column::word("location", "Constructor").hide_priority(1);
+        let module = Column::word("module", "Module").with_hide_priority(1);
+        let location = Column::word("location", "Constructor").with_hide_priority(1);
         let columns = self.figures().into_iter().fold(Columns::new(), |columns, figure| {
             let place = match figure {
                 REACHABLE_OBJECTS => 3,
@@ -46,14 +46,14 @@ impl Present for Histogram {
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        for (size, rest) in self.sentences(|bytes| style.bytes(bytes)) {
+        for (size, rest) in self.sentences(|bytes| style.bytes_in_sentence(bytes)) {
             page.paragraph(format!("{}{}", style.bold(&size), escape_controls(&rest)));
         }
         page.line("");
         let table = self.table(&style);
-        page.table(&table);
+        page.draw_table(&table);
     }
 }
 
@@ -68,27 +68,29 @@ impl Present for Info {
             .table(rows.len(), 0, move |at| rows[at].clone())
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        self.lines(|bytes| style.bytes(bytes)).iter().for_each(|(field, text)| page.field(field, text));
+        self.lines(|bytes| style.bytes_in_sentence(bytes))
+            .iter()
+            .for_each(|(field, text)| page.label_and_value(field, text));
     }
 }
 
 /// The table, with files' names from this byte on.
-fn info_table(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
+fn info_of_files_table(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
     let with_allocations = answer.files.iter().any(|file| file.info.allocations_and_bytes().is_some());
     let with_objects = answer.files.iter().any(|file| file.info.objects_and_bytes().is_some());
     Columns::new()
         .add(FORMAT, |row: &mut &InfoOfFile| row.info.format().format.as_str())
         // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
-        .add(Column::word("version", "Version").hide_priority(2), |row| {
+        .add(Column::word("version", "Version").with_hide_priority(2), |row| {
             row.info.format().version.as_deref().map(|text| text.split(" (").next().unwrap_or(text))
         })
         .add(hideable_column(SECTIONS, 1), |row| row.figure(SECTIONS))
         .add_if(with_objects, OBJECTS, |row| row.figure(OBJECTS))
         .add_if(with_objects, SHALLOW, |row| row.figure(SHALLOW))
         .add_if(with_allocations, hideable_column(ALLOCATIONS, 1), |row| row.figure(ALLOCATIONS))
-        .add_if(with_allocations, TOTAL.titled("Allocated"), |row| row.figure(TOTAL))
+        .add_if(with_allocations, ALLOCATED_BYTES.with_title("Allocated"), |row| row.figure(ALLOCATED_BYTES))
         .add(PROBLEMS, |row| row.figure(PROBLEMS))
         .add(FILE, move |row| &row.file[name_start..])
         .table(answer.files.len(), answer.rows_hidden, |at| &answer.files[at])
@@ -98,21 +100,21 @@ impl Present for InfoOfFiles {
     const COMMAND: &'static str = "info";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        info_table(self, 0)
+        info_of_files_table(self, 0)
     }
 
     /// Narrow terminals have room for the part of a path that differs, not for the shared folder.
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let folder = self.shared_folder();
         if !folder.is_empty() {
             page.line(format!("in {}", escape_controls(folder)));
         }
-        page.table(&info_table(self, folder.len()));
+        page.draw_table(&info_of_files_table(self, folder.len()));
     }
 }
 
 /// Holders in a line for people.
-const MAX_HOLDERS: usize = 3;
+const MAX_HOLDERS_PER_LINE: usize = 3;
 
 impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
@@ -124,39 +126,39 @@ impl Present for StringsAnswer<'_> {
         Columns::new()
             .add(COPIES, |row: &mut TextRow| row.copies)
             .add(hideable_column(BYTES, hide_priority(BYTES, self.order, 1)), |row| row.bytes)
-            .add(WASTED, |row| row.wasted_bytes)
+            .add(WASTED_BYTES, |row| row.wasted_bytes)
             .add(hideable_column(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
-            .add_if(rows.held_by.is_some() && !is_drawn, holders(), |row| row.held_by())
+            .add_if(rows.held_by.is_some() && !is_drawn, holders(), |row| row.holders_in_words())
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
                 false if style.is_for_people() => row.in_table(),
                 false => std::mem::take(&mut row.text),
             })
-            .add_if(rows.held_by.is_some() && is_drawn, holders(), |row| row.shortly_held_by(MAX_HOLDERS))
+            .add_if(rows.held_by.is_some() && is_drawn, holders(), |row| row.few_holders_in_words(MAX_HOLDERS_PER_LINE))
             .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let totals = &self.totals;
         page.paragraph(format!(
             "{} in {}, {}; {} would be freed if each text were there once.",
-            style.bold(&style.bytes(totals.bytes)),
-            count_of(totals.strings, "strings"),
-            count_of(totals.distinct, "different texts"),
-            style.bold(&style.bytes(totals.wasted_bytes)),
+            style.bold(&style.bytes_in_sentence(totals.bytes)),
+            count_with_noun(totals.strings, "strings"),
+            count_with_noun(totals.distinct, "different texts"),
+            style.bold(&style.bytes_in_sentence(totals.wasted_bytes)),
         ));
         if let Some(matching) = &self.matching {
             page.paragraph(format!(
                 "{} with {} match: {}.",
-                count_of(matching.strings, "strings"),
-                count_of(matching.distinct, "different texts"),
-                style.bytes(matching.bytes)
+                count_with_noun(matching.strings, "strings"),
+                count_with_noun(matching.distinct, "different texts"),
+                style.bytes_in_sentence(matching.bytes)
             ));
         }
         page.line("");
-        page.table(&self.table(&style));
+        page.draw_table(&self.table(&style));
     }
 }
 
@@ -184,7 +186,7 @@ impl Present for Waste {
         let columns = Columns::new()
             .add(KIND, |flat: &mut FlatWasteRow<'_>| flat.kind.name())
             .add(OBJECTS, |flat| flat.row.objects)
-            .add(WASTED, |flat| flat.row.wasted_bytes)
+            .add(WASTED_BYTES, |flat| flat.row.wasted_bytes)
             .add(EXAMPLE, |flat| flat.row.example.as_str());
         let columns = match rows.iter().any(|flat| flat.row.bytes_each.is_some()) {
             true => columns.add(Column::bytes("bytes_each", "Each"), |flat| flat.row.bytes_each),
@@ -197,33 +199,33 @@ impl Present for Waste {
             .table(rows.len(), hidden, move |at| rows[at])
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        let (wasted, share) = (style.bytes(self.totals.wasted_bytes), self.totals.share * 100.0);
-        let heap = style.bytes(self.totals.heap_bytes);
+        let (wasted, share) = (style.bytes_in_sentence(self.totals.wasted_bytes), self.totals.share * 100.0);
+        let heap = style.bytes_in_sentence(self.totals.heap_bytes);
         page.paragraph(format!("{} of {heap} is wasted ({share:.1} %).\n", style.bold(&wasted)));
-        page.table(
+        page.draw_table(
             &Columns::new()
-                .add(WASTED, |kind: &mut &WasteKindRow| kind.wasted_bytes)
+                .add(WASTED_BYTES, |kind: &mut &WasteKindRow| kind.wasted_bytes)
                 .add(OBJECTS, |kind| kind.objects)
                 .add(KIND, |kind| kind.kind.name())
                 .add(Column::text("meaning", "Meaning"), |kind| kind.kind.words())
                 .table(self.kinds.len(), 0, |at| &self.kinds[at]),
         );
         for kind in self.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
-            let (name, bytes) = (style.bold(kind.kind.name()), style.bytes(kind.wasted_bytes));
+            let (name, bytes) = (style.bold(kind.kind.name()), style.bytes_in_sentence(kind.wasted_bytes));
             page.paragraph(format!(
                 "\n{name} ({}): {bytes} in {}",
                 kind.kind.words(),
-                count_of(kind.objects, "objects")
+                count_with_noun(kind.objects, "objects")
             ));
-            page.table(
+            page.draw_table(
                 &Columns::new()
-                    .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)
+                    .add(WASTED_BYTES, |row: &mut &WasteRow| row.wasted_bytes)
                     .add(OBJECTS, |row| row.objects)
                     .add(hideable_column(EXAMPLE, 1), |row| row.example.as_str())
-                    .add(TYPE_WORD, |row| row.shown_type())
-                    .add(Column::text("held_by", "Held by"), |row| row.shortly_held_by())
+                    .add(TYPE_WORD, |row| row.type_with_size())
+                    .add(Column::text("held_by", "Held by"), |row| row.short_holder_text())
                     .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),
             );
         }

@@ -1,12 +1,12 @@
 //! Growth: `heapdump diff` and `heapdump trend`.
 
-use super::rows::{hideable_column, type_words_if};
-use crate::answers::diff::{DiffColumn, DiffRow, DiffValue, Measure, PERCENT, percent_words};
+use super::shared_columns::{hideable_column, type_words_if};
+use crate::answers::diff::{DiffColumn, DiffRow, DiffValue, GROWTH_PERCENT, Measure, growth_percent_words};
 use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow, hours_text};
 use crate::answers::{Diff, DiffBy};
 use crate::names::shorten_middle;
-use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, Unit, escape_controls};
+use crate::report::{Cell, Column, ColumnUnit, Columns, Present, Style, Table, TextPage, escape_controls};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
@@ -33,26 +33,26 @@ impl Present for Diff {
             });
             // For people, as others can work it out.
             let has_percent = is_drawn && measure == Measure::Bytes && value == DiffValue::Growth;
-            let has_percent = has_percent && (rows.are_by_percent() || !is_of_allocations);
-            let hide_priority = if rows.are_by_percent() && !is_of_allocations { 0 } else { 3 };
-            columns = columns.add_if(has_percent, hideable_column(PERCENT, hide_priority), |row| {
-                percent_words(row.change.old.bytes, row.change.new.bytes)
+            let has_percent = has_percent && (rows.are_ordered_by_percent() || !is_of_allocations);
+            let hide_priority = if rows.are_ordered_by_percent() && !is_of_allocations { 0 } else { 3 };
+            columns = columns.add_if(has_percent, hideable_column(GROWTH_PERCENT, hide_priority), |row| {
+                growth_percent_words(row.change.old.bytes, row.change.new.bytes)
             });
         }
         let name = match rows.by {
-            DiffBy::Backtraces => PATH.titled("Backtrace"),
+            DiffBy::Backtraces => PATH.with_title("Backtrace"),
             by => by.name_figure(),
         };
         columns.add(name, move |row| type_words_if(is_drawn, row.name.shortened())).table(
             rows.len(),
-            rows.hidden(),
+            rows.rows_hidden(),
             |at| rows.get(at),
         )
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
+        page.paragraph(self.headline(|bytes| style.bytes_in_sentence(bytes), |grown| style.bold(grown)));
         if let Some(objects) = &self.objects {
             page.paragraph(objects.sentence());
         }
@@ -60,7 +60,7 @@ impl Present for Diff {
         let table = self.table(&style);
         match table.row_count + table.rows_hidden {
             0 => page.line(format!("no {} changed", self.row_word())),
-            _ => page.table(&table),
+            _ => page.draw_table(&table),
         }
     }
 }
@@ -77,20 +77,20 @@ impl Present for DumpsTrend {
         self.trend_table(style, false, &|_, column| column)
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
-        if let Some(pace) = self.pace_sentence(|bytes| style.bytes(bytes)) {
+        page.paragraph(self.headline(|bytes| style.bytes_in_sentence(bytes), |grown| style.bold(grown)));
+        if let Some(pace) = self.pace_sentence(|bytes| style.bytes_in_sentence(bytes)) {
             page.paragraph(pace);
         }
         page.line("");
-        let (names, last) = (self.short_names(), self.dumps.len().saturating_sub(1));
+        let (names, last) = (self.short_file_names(), self.dumps.len().saturating_sub(1));
         // The first dump and the last stay longest, those in the middle go first.
         let priority =
             |at: usize| if at == last { 1 } else { 2 + 3 * (at > 0) as u8 + at.min(last - at).min(200) as u8 };
-        page.table(&self.trend_table(&style, true, &|at, column| {
+        page.draw_table(&self.trend_table(&style, true, &|at, column| {
             let title = shorten_middle(&escape_controls(names[at]), MAX_DUMP_TITLE_CHARACTERS);
-            Column { title: title.into(), ..column }.hide_priority(priority(at))
+            Column { title: title.into(), ..column }.with_hide_priority(priority(at))
         }));
         self.causes.iter().for_each(|cause| page.paragraph(format!("\n{}", escape_controls(cause))));
     }
@@ -105,11 +105,11 @@ impl DumpsTrend {
         let (word, in_hour) = time.filter(|_| is_text).unwrap_or(("hour", 1));
         let titled = |column: Column, title: String| Column { title: title.into(), ..column };
         let by_time = move |slope: Option<i64>| slope.map_or(Cell::Missing, |slope| Cell::Signed(slope / in_hour));
-        let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").hide_priority(3);
+        let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").with_hide_priority(3);
         let columns = Columns::new()
             .add_if(is_text, trend(), |row: &mut TrendRowRef<'_>| row.trend.name())
-            .add_if(has_ends, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
-            .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
+            .add_if(has_ends, Column::bytes("first_bytes", "First").with_hide_priority(2), |row| row.first_bytes)
+            .add_if(has_ends, Column::bytes("last_bytes", "Last").with_hide_priority(1), |row| row.last_bytes)
             .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
             .add_if(!is_text || time.is_none(), Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
             .add_if(time.is_some(), titled(Column::bytes("bytes_per_hour", ""), format!("Per {word}")), move |row| {
@@ -117,10 +117,10 @@ impl DumpsTrend {
             })
             .add_if(
                 time.is_some(),
-                titled(Column::count("objects_per_hour", ""), format!("Objects/{word}")).hide_priority(5),
+                titled(Column::count("objects_per_hour", ""), format!("Objects/{word}")).with_hide_priority(5),
                 move |row| by_time(row.objects_per_hour),
             )
-            .add_if(self.has_limit(), Column::word("hours_to_limit", "Reached in"), move |row| {
+            .add_if(self.has_size_limit(), Column::word("hours_to_limit", "Reached in"), move |row| {
                 match row.hours_to_limit {
                     Some(hours) if is_text => Cell::text(hours_text(hours)),
                     Some(hours) => Cell::JsonLiteral(format!("{hours}")),
@@ -129,7 +129,7 @@ impl DumpsTrend {
             })
             .add(steps, move |row| if is_text { Cell::text(row.steps_up_text()) } else { row.steps_up.into() })
             .add_if(!is_text, trend(), |row| row.trend.name())
-            .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| {
+            .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").with_hide_priority(4), |row| {
                 row.sparkline()
             });
         let name = match self.rows.by() {
@@ -139,12 +139,12 @@ impl DumpsTrend {
         let rows = self.rows.as_slice();
         let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);
         let columns = dumps.fold(columns, |columns, (at, dump)| {
-            let column = of_dump(at, Column::named(&dump.file, Unit::Bytes));
+            let column = of_dump(at, Column::named(&dump.file, ColumnUnit::Bytes));
             columns.add(column, move |row: &mut TrendRowRef<'_>| row.bytes[at])
         });
         columns.add(name, move |row| type_words_if(is_text, row.name.as_str().into())).table(
             rows.len(),
-            self.rows.hidden,
+            self.rows.rows_hidden,
             |at| &rows[at],
         )
     }

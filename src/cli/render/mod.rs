@@ -7,6 +7,6 @@ mod growth;
 mod leaks;
 mod objects;
 mod root_paths;
-mod rows;
+mod shared_columns;
 mod threads;
 mod trees;

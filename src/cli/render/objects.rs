@@ -1,15 +1,17 @@
 //! `heapdump list` and `heapdump show`.
 
-use super::rows::{
-    CLASS, REFERENCE, TRUNCATED, VALUE, cell_value, hide_priority, hideable_column, note_inferred_roots,
-    object_heading, root_words,
+use super::shared_columns::{
+    CLASS, REFERENCE, TRUNCATED, VALUE, hide_priority, hideable_column, note_inferred_roots, root_words,
+    value_for_cell, write_object_heading,
 };
 use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::object::{ReferenceRows, RelatedRow, ShownObjects};
 use crate::answers::objects::ListedObject;
 use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectList, ObjectRow, step_text, type_words};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, count_of, escape_controls, format_count};
+use crate::report::{
+    Column, ColumnUnit, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls, format_count,
+};
 
 impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
@@ -19,27 +21,33 @@ impl Present for ObjectList<'_> {
         let for_people = style.is_for_people();
         let is_column = rows.with_values && !is_drawn;
         let type_column = if is_column { TYPE_WORD } else { TYPE };
-        let in_order = |figure, place| hideable_column(figure, hide_priority(figure, Some(rows.order()), place));
+        let in_order = |figure, place| hideable_column(figure, hide_priority(figure, Some(rows.order_figure()), place));
         let columns = Columns::new()
             .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(in_order(SHALLOW, 3), |row| row.shallow_bytes)
             .add(in_order(RETAINED, 1), |row| row.retained_bytes)
             .add(in_order(REFERENCES, 2), |row| row.references)
-            .add_if(rows.distance_details.is_some(), Column::count("distance", "Distance").hide_priority(4), |row| {
-                row.distance.flatten().map(u64::from)
-            })
-            .add_if(rows.has_classes() && !is_drawn, CLASS, |row| row.class.flatten());
+            .add_if(
+                rows.distance_details.is_some(),
+                Column::count("distance", "Distance").with_hide_priority(4),
+                |row| row.distance.flatten().map(u64::from),
+            )
+            .add_if(rows.has_class_objects() && !is_drawn, CLASS, |row| row.class.flatten());
         let add_field = |columns: Columns<'t, _>, (place, path): (usize, &str)| {
-            columns.add(Column::named(path, Unit::Word), move |row: &mut ListedObject<'_>| {
+            columns.add(Column::named(path, ColumnUnit::Word), move |row: &mut ListedObject<'_>| {
                 let value = row.fields.as_ref().and_then(|fields| fields.at(place)).cloned();
-                value.map(|value| cell_value(value, for_people))
+                value.map(|value| value_for_cell(value, for_people))
             })
         };
-        let columns = rows.fields().enumerate().fold(columns, add_field);
+        let columns = rows.field_paths().enumerate().fold(columns, add_field);
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
-            .add_if(is_column, VALUE, move |row| row.value.take().flatten().map(|value| cell_value(value, for_people)))
-            .add_if((rows.with_values || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| row.truncated)
+            .add_if(is_column, VALUE, move |row| {
+                row.value.take().flatten().map(|value| value_for_cell(value, for_people))
+            })
+            .add_if((rows.with_values || rows.field_paths().next().is_some()) && !for_people, TRUNCATED, |row| {
+                row.truncated
+            })
             .table(
                 rows.len(),
                 self.found - rows.len(),
@@ -47,12 +55,12 @@ impl Present for ObjectList<'_> {
             )
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         if self.roots_inferred {
             page.paragraph("Retained sizes rest on inferred roots: the dump has none.");
         }
         let table = self.table(page.style());
-        page.table(&table);
+        page.draw_table(&table);
     }
 }
 
@@ -65,54 +73,56 @@ impl Present for ShownObjects<'_> {
     const COMMAND: &'static str = "show";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let (row_count, row) = self.related();
+        let (row_count, row) = self.related_count_and_row_at();
         let objects = self.as_slice();
         let values = objects.iter().any(ObjectAnswer::has_values);
         let for_people = style.is_for_people();
-        let has_classes = objects.iter().any(|object| object.has_classes);
+        let has_classes = objects.iter().any(|object| object.has_class_objects);
         let type_column = if values { TYPE_WORD } else { TYPE };
         Columns::new()
-            .add_if(objects.len() > 1, Column::word("of", "Of"), |row: &mut RelatedRow| std::mem::take(&mut row.of))
+            .add_if(objects.len() > 1, Column::word("of", "Of"), |row: &mut RelatedRow| {
+                std::mem::take(&mut row.of_object_id)
+            })
             .add(Column::word("relation", "Relation"), |row| row.relation)
             .add(ID, |row| row.id.take())
             .add(SHALLOW, |row| row.shallow_bytes)
             .add_if(has_classes, CLASS, |row| row.class.take())
-            .add_if(values, REFERENCE, |row| row.reference.take())
-            .add(type_column, |row| std::mem::take(&mut row.text))
-            .add_if(values, VALUE, move |row| row.value.clone().map(|value| cell_value(value, for_people)))
+            .add_if(values, REFERENCE, |row| row.reference_name.take())
+            .add(type_column, |row| std::mem::take(&mut row.type_or_root_text))
+            .add_if(values, VALUE, move |row| row.value.clone().map(|value| value_for_cell(value, for_people)))
             .add_if(values && !style.is_for_people(), TRUNCATED, |row| {
                 row.value.as_ref().is_some_and(ShownValue::is_cut)
             })
             .table(row_count, 0, row)
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         for (number, object) in self.as_slice().iter().enumerate() {
             if number > 0 {
                 page.line("\n");
             }
-            object.text(page);
+            object.write_text(page);
         }
         note_inferred_roots(self.as_slice().iter().any(|object| object.roots_inferred), page);
     }
 }
 
 impl ObjectAnswer<'_> {
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let row = &self.object.row;
-        object_heading(row, page);
-        page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
-        let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
+        write_object_heading(row, page);
+        page.line(format!("  shallow    {}", style.bytes_in_column(row.shallow_bytes)));
+        let retained = self.object.retained_bytes.map(|bytes| style.bytes_in_column(bytes));
         page.paragraph(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
         if let Some(location) = &self.object.location {
-            page.line(style.row("  location   ", &[], &location.text()));
+            page.line(style.fitted_row("  location   ", &[], &location.text()));
         }
         if let Some(length) = self.object.length {
             page.line(format!("  length     {}", format_count(length)));
         }
         if let Some((number, name)) = &self.section {
-            page.line(style.row(&format!("  section    {number} "), &[], name));
+            page.line(style.fitted_row(&format!("  section    {number} "), &[], name));
         }
         match &self.dominator {
             Some(dominator) => page.line(object_line("  dominator  ", dominator, 0, "", &style)),
@@ -124,7 +134,7 @@ impl ObjectAnswer<'_> {
         }
         if let Some(frames) = &self.object.backtrace {
             page.line(format!("\n{}", style.bold("Allocated by")));
-            frames.iter().for_each(|frame| page.line(style.row("  ", &[], frame)));
+            frames.iter().for_each(|frame| page.line(style.fitted_row("  ", &[], frame)));
         }
         if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
             let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
@@ -136,7 +146,7 @@ impl ObjectAnswer<'_> {
         }
         for fields in self.fields.iter().filter(|fields| !fields.is_empty()) {
             page.line(format!("\n{}", style.bold("Fields")));
-            page.table(
+            page.draw_table(
                 &Columns::new()
                     .add(Column::word("name", "Field"), |field: &mut FieldRow| field.label())
                     .add(TYPE_WORD, |field| field.type_name)
@@ -162,7 +172,7 @@ fn write_references(title: &str, rows: &ReferenceRows<'_>, page: &mut TextPage<'
         // References to one object, one behind the other, are one line.
         let repeats = rows.repeat_count(at);
         let mut names: Vec<&str> =
-            (at..at + repeats.min(MAX_REFERENCE_NAMES_PER_LINE)).filter_map(|at| rows.reference(at)).collect();
+            (at..at + repeats.min(MAX_REFERENCE_NAMES_PER_LINE)).filter_map(|at| rows.reference_name(at)).collect();
         names.dedup();
         names.extend((repeats > MAX_REFERENCE_NAMES_PER_LINE && !names.is_empty()).then_some("..."));
         let name = if names.is_empty() { String::new() } else { step_text(Some(&names.join(", ")), "") };
@@ -179,16 +189,16 @@ fn write_references(title: &str, rows: &ReferenceRows<'_>, page: &mut TextPage<'
 fn write_type_counts(title: &str, rows: &ReferenceRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{}", style.bold(title)));
-    let types = rows.by_type();
+    let types = rows.counts_by_type();
     for (count, name) in types.iter().take(rows.len()) {
-        page.line(style.row(&format!("  {:>10}  ", format_count(*count)), &[], &type_words(name)));
+        page.line(style.fitted_row(&format!("  {:>10}  ", format_count(*count)), &[], &type_words(name)));
     }
     if rows.len() < types.len() {
-        page.line(format!("  {}", count_of((types.len() - rows.len()) as u64, "more types")));
+        page.line(format!("  {}", count_with_noun((types.len() - rows.len()) as u64, "more types")));
     }
 }
 
 fn object_line(start: &str, row: &ObjectRow, width: usize, name: &str, style: &Style) -> String {
-    let figures = [format!("{:>10}", style.size(row.shallow_bytes))];
-    style.row(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
+    let figures = [format!("{:>10}", style.bytes_in_column(row.shallow_bytes))];
+    style.fitted_row(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
 }

@@ -1,10 +1,10 @@
 //! `heapdump roots OBJID`.
 
-use super::rows::{CLASS, REFERENCE, note_inferred_roots, object_heading, root_text};
+use super::shared_columns::{CLASS, REFERENCE, note_inferred_roots, root_text, write_object_heading};
 use crate::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
-use crate::answers::roots::path_lines::{PathLine, PathLines, PathPart};
+use crate::answers::roots::path_lines::{PathLine, PathLineContent, PathLines};
 use crate::answers::{PathStep, Reachability, RootPathsAnswer, step_text};
-use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
 
 /// Objects at each end of a long path that text shows; JSON has all.
 const OBJECTS_AT_EACH_END: usize = 20;
@@ -16,32 +16,36 @@ impl Present for RootPathsAnswer<'_> {
         let is_text = style.is_for_people();
         let lines = PathLines::new(&self.paths, is_text.then_some(OBJECTS_AT_EACH_END));
         Columns::new()
-            .add(Column::count("path", "Path"), |line: &mut PathLine| line.path + 1)
-            .add(Column::word("step", "Step"), |line| match line.part {
-                PathPart::Root(_) => Cell::text("root"),
-                PathPart::Object { number, .. } => Cell::text(number.to_string()),
-                PathPart::Gap { .. } => Cell::text("..."),
+            .add(Column::count("path", "Path"), |line: &mut PathLine| line.path_place + 1)
+            .add(Column::word("step", "Step"), |line| match line.content {
+                PathLineContent::Root(_) => Cell::text("root"),
+                PathLineContent::Object { place: number, .. } => Cell::text(number.to_string()),
+                PathLineContent::Gap { .. } => Cell::text("..."),
             })
-            .add(ID, |line| line.object().map(|step| std::mem::take(&mut step.object.id)))
-            .add(SHALLOW, |line| line.object().map(|step| step.object.shallow_bytes))
-            .add(RETAINED, |line| line.object().and_then(|step| step.retained_bytes))
-            .add_if(self.has_classes, CLASS, |line| line.object().and_then(|step| step.object.class.take()))
-            .add_if(self.paths.names.is_some(), REFERENCE, |line| line.object().and_then(|step| step.reference.take()))
-            .add(TYPE, |line| match &mut line.part {
-                PathPart::Root(root) => root_text(root),
-                PathPart::Object { step, .. } => std::mem::take(&mut step.object.type_name),
-                PathPart::Gap { objects } => format!("... {} left out ...", count_of(*objects as u64, "objects")),
+            .add(ID, |line| line.step_mut().map(|step| std::mem::take(&mut step.object.id)))
+            .add(SHALLOW, |line| line.step_mut().map(|step| step.object.shallow_bytes))
+            .add(RETAINED, |line| line.step_mut().and_then(|step| step.retained_bytes))
+            .add_if(self.has_class_objects, CLASS, |line| line.step_mut().and_then(|step| step.object.class.take()))
+            .add_if(self.paths.names.is_some(), REFERENCE, |line| {
+                line.step_mut().and_then(|step| step.reference.take())
+            })
+            .add(TYPE, |line| match &mut line.content {
+                PathLineContent::Root(root) => root_text(root),
+                PathLineContent::Object { step, .. } => std::mem::take(&mut step.object.type_name),
+                PathLineContent::Gap { hidden_objects: objects } => {
+                    format!("... {} left out ...", count_with_noun(*objects as u64, "objects"))
+                }
             })
             .table(lines.len(), 0, move |at| lines.get(at))
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        let retained_text = |bytes: Option<u64>| bytes.map_or("-".into(), |bytes| style.size(bytes));
+        let retained_text = |bytes: Option<u64>| bytes.map_or("-".into(), |bytes| style.bytes_in_column(bytes));
         let object = &self.object.row;
-        object_heading(object, page);
+        write_object_heading(object, page);
         let retained = retained_text(self.object.retained_bytes);
-        page.line(format!("  shallow {}, retained {retained}", style.size(object.shallow_bytes)));
+        page.line(format!("  shallow {}, retained {retained}", style.bytes_in_column(object.shallow_bytes)));
         match self.reachability {
             Reachability::Reachable => {}
             Reachability::OnFrozenHeap => {
@@ -55,47 +59,48 @@ impl Present for RootPathsAnswer<'_> {
             page.paragraph(format!("  {summary}"));
         }
         let lines = PathLines::new(&self.paths, Some(OBJECTS_AT_EACH_END)).with_values();
-        for (number, path) in self.paths.iter().take(self.shown).enumerate() {
+        for (number, path) in self.paths.iter().take(self.shown_count).enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
-            let (first, loader) = path.class_start().filter(|_| !self.all_steps).unwrap_or_default();
-            let references = count_of((path.length() - first) as u64, "references");
+            let (first, loader) =
+                path.class_and_loader_places().filter(|_| !self.with_loader_steps).unwrap_or_default();
+            let references = count_with_noun((path.length() - first) as u64, "references");
             page.paragraph_breaking_words(format!(
                 "\n{title} ({references}), held by {}",
-                escape_controls(&path.holders())
+                escape_controls(&path.holders_in_words())
             ));
-            let mut lines: Vec<PathLine> = lines.of_path(number).collect();
+            let mut lines: Vec<PathLine> = lines.lines_of_path(number).collect();
             let width =
-                lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);
+                lines.iter_mut().filter_map(PathLine::step_mut).map(|step| step.object.id.len()).max().unwrap_or(0);
             let titles = ["shallow", "retained"].map(|title| format!("{title:>10}"));
-            page.line(style.row(&format!("    {:<width$}  ", "object"), &titles, "type"));
+            page.line(style.fitted_row(&format!("    {:<width$}  ", "object"), &titles, "type"));
             let mut loader_text = String::new();
             for line in lines {
-                let (place, PathStep { object, retained_bytes, reference, .. }) = match line.part {
-                    PathPart::Root(_) => continue,
-                    PathPart::Object { number, step } if number < first => {
+                let (place, PathStep { object, retained_bytes, reference, .. }) = match line.content {
+                    PathLineContent::Root(_) => continue,
+                    PathLineContent::Object { place: number, step } if number < first => {
                         loader_text = if number == loader { step.object.type_text() } else { loader_text };
                         continue;
                     }
-                    PathPart::Object { number, step } => (number, *step),
-                    PathPart::Gap { objects } => {
-                        let objects = count_of(objects as u64, "objects");
+                    PathLineContent::Object { place: number, step } => (number, *step),
+                    PathLineContent::Gap { hidden_objects: objects } => {
+                        let objects = count_with_noun(objects as u64, "objects");
                         page.paragraph(format!("  ... {objects} left out; -f json has all ..."));
                         continue;
                     }
                 };
                 let start = format!("  {}{:<width$}  ", if place == first { "  " } else { "→ " }, object.id);
-                let [shallow, retained] = [style.size(object.shallow_bytes), retained_text(retained_bytes)];
+                let [shallow, retained] = [style.bytes_in_column(object.shallow_bytes), retained_text(retained_bytes)];
                 let figures = [format!("{shallow:>10}"), format!("{retained:>10}")];
                 let name = match reference {
                     _ if place == first && first > 0 => format!("{} (loaded by {loader_text})", object.type_text()),
                     reference => step_text(reference.as_deref(), &object.type_text()),
                 };
-                page.line(style.row(&start, &figures, &name));
+                page.line(style.fitted_row(&start, &figures, &name));
             }
         }
-        let hidden = self.paths.len() - self.shown;
+        let hidden = self.paths.len() - self.shown_count;
         if hidden > 0 {
-            page.line(format!("\n{}; -n 0 shows all", count_of(hidden as u64, "more paths")));
+            page.line(format!("\n{}; -n 0 shows all", count_with_noun(hidden as u64, "more paths")));
         }
         note_inferred_roots(self.roots_inferred, page);
     }

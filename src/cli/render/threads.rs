@@ -1,11 +1,11 @@
 //! `heapdump threads`.
 
-use super::rows::hideable_column;
+use super::shared_columns::hideable_column;
 use crate::answers::Threads;
 use crate::answers::figure::{FRAMES, ID, LOCALS, NAME, RETAINED, TYPE, TYPE_WORD};
 use crate::answers::threads::{FrameRow, LocalRow, ThreadRow};
 use crate::export::thread_dump_lines;
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
 
 /// A row of stacks: a thread, a frame of it, and an object in that.
 type StackRow<'t> = (&'t ThreadRow<'t>, Option<(usize, FrameRow<'t>)>, Option<&'t LocalRow>);
@@ -23,37 +23,37 @@ impl Present for Threads<'_> {
             .add(RETAINED, |row| row.retained_bytes)
             .add(FRAMES, |row| row.frames.len())
             .add(LOCALS, |row| row.local_count())
-            .add(Column::word("state", "State").hide_priority(1), |row| row.fields.state)
-            .add(Column::word("daemon", "Daemon").hide_priority(3), |row| row.fields.daemon)
-            .add(Column::word("virtual", "Virtual").hide_priority(4), |row| row.fields.is_virtual)
+            .add(Column::word("state", "State").with_hide_priority(1), |row| row.fields.state)
+            .add(Column::word("daemon", "Daemon").with_hide_priority(3), |row| row.fields.daemon)
+            .add(Column::word("virtual", "Virtual").with_hide_priority(4), |row| row.fields.is_virtual)
             .add(hideable_column(TYPE_WORD, 2), |row| row.type_name.as_str())
             .add(NAME, |row| row.name.as_deref())
             .table(self.threads.len(), self.rows_hidden, |at| &self.threads[at])
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         for thread in self.threads.iter().filter(|thread| thread.out_of_memory) {
             let place = thread.frames.get(1).map_or(String::new(), |frame| format!(", in {}", frame.text()));
             page.paragraph(escape_controls(&format!("Out of memory: {}{place}", thread.title())) + "\n");
         }
         if self.name_or_id.is_none() {
             let table = self.table(page.style());
-            return page.table(&table);
+            return page.draw_table(&table);
         }
         for (place, thread) in self.threads.iter().enumerate() {
-            thread_heading(thread, place, page);
+            write_thread_heading(thread, place, page);
             for frame in thread.frames.iter() {
-                page.line(page.style().row("  ", &[], &frame.text()));
-                frame.locals.iter().for_each(|local| local_line(local, page));
+                page.line(page.style().fitted_row("  ", &[], &frame.text()));
+                frame.locals.iter().for_each(|local| write_local_line(local, page));
             }
             if !thread.locals.is_empty() {
                 page.line("  in no frame that the dump names");
-                thread.locals.iter().for_each(|local| local_line(local, page));
+                thread.locals.iter().for_each(|local| write_local_line(local, page));
             }
         }
     }
 
-    fn thread_dump(&self, page: &mut TextPage<'_>) {
+    fn write_thread_dump(&self, page: &mut TextPage<'_>) {
         for line in thread_dump_lines(self) {
             let call = line.strip_prefix('\t');
             let text = escape_controls(call.unwrap_or(&line));
@@ -92,7 +92,7 @@ fn stack_table<'t>(threads: &'t Threads<'_>) -> Table<'t> {
 }
 
 /// `"main"  0xfd559418`, and below what it is and retains.
-fn thread_heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
+fn write_thread_heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
     let title = page.style().bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
     page.paragraph(format!("{}{title}", if place > 0 { "\n" } else { "" }));
@@ -102,15 +102,15 @@ fn thread_heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
         thread.fields.state.map(str::to_string),
         thread.fields.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
         thread.fields.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
-        thread.retained_bytes.map(|bytes| format!("retains {}", page.style().size(bytes))),
-        Some(format!("{} on its stack{}", count_of(thread.local_count() as u64, "objects"), below)),
+        thread.retained_bytes.map(|bytes| format!("retains {}", page.style().bytes_in_column(bytes))),
+        Some(format!("{} on its stack{}", count_with_noun(thread.local_count() as u64, "objects"), below)),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     page.paragraph(escape_controls(&words.join(", ")));
 }
 
-fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
-    let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().size(bytes));
+fn write_local_line(local: &LocalRow, page: &mut TextPage<'_>) {
+    let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().bytes_in_column(bytes));
     let start = format!("      {}  ", local.object.id);
-    page.line(page.style().row(&start, &[format!("{retained:>10}")], &local.object.type_text()));
+    page.line(page.style().fitted_row(&start, &[format!("{retained:>10}")], &local.object.type_text()));
 }

@@ -1,11 +1,11 @@
 //! Trees: `heapdump dominators`, `breakdown`, `referrers`, and `roots` of many objects.
 
-use super::rows::{CLASS, REFERENCE, group_name, hide_priority, note_inferred_roots, root_text};
+use super::shared_columns::{CLASS, REFERENCE, group_name, hide_priority, note_inferred_roots, root_text};
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow};
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
 use crate::answers::figure::{
-    ALLOCATIONS, BYTES, DOMINATED, ID, KIND, LEVEL, NAME, OBJECTS, REFERENCES, REFERRERS, RETAINED, SHALLOW, SHARE,
-    TOPMOST, TYPE,
+    ALLOCATIONS, BYTES, DOMINATED_OBJECTS, ID, KIND, LEVEL, NAME, OBJECTS, REFERENCES, REFERRERS, RETAINED, SHALLOW,
+    SHARE, TOPMOST_OBJECTS, TYPE,
 };
 use crate::answers::histogram::HistogramRow;
 use crate::answers::referrers::ReferrerRow;
@@ -13,7 +13,7 @@ use crate::answers::roots::merged_paths::MergedPathRow;
 use crate::answers::tree::{LazyTree, TreeRow};
 use crate::answers::{DominatorTree, Figure, MergedRootPaths, Referrers, step_text, type_words};
 use crate::report::{
-    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
+    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_with_noun, escape_controls,
     format_count,
 };
 
@@ -27,18 +27,18 @@ impl Present for DominatorTree<'_> {
         }
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         page.paragraph(format!(
             "{} in {} reachable from roots{}{}\n",
-            style.bold(&style.bytes(self.reachable_bytes)),
-            count_of(self.reachable_objects, "objects"),
+            style.bold(&style.bytes_in_sentence(self.reachable_bytes)),
+            count_with_noun(self.reachable_objects, "objects"),
             if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
             if self.has_requested_roots { " or given roots on request" } else { "" },
         ));
         match &self.rows {
-            DominatorRows::Objects { nodes } => page.tree(&dominator_outline(nodes, self.order, style)),
-            DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, &style)),
+            DominatorRows::Objects { nodes } => page.draw_tree(&dominator_outline(nodes, self.order, style)),
+            DominatorRows::Groups(groups) => page.draw_table(&table_of_groups(groups, &style)),
         }
     }
 }
@@ -49,9 +49,9 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         .add(RETAINED, |place| place.row.retained_bytes)
         .add(SHARE, |place| place.row.share)
         .add(SHALLOW, |place| place.row.shallow_bytes)
-        .add(DOMINATED, |place| place.row.dominated_objects)
+        .add(DOMINATED_OBJECTS, |place| place.row.dominated_objects)
         .add(ID, |place| std::mem::take(&mut place.row.id))
-        .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
+        .add_if(nodes.has_class_objects(), CLASS, |place| place.row.class)
         .add_if(nodes.has_reference_names(), REFERENCE, |place| place.row.reference.take())
         .add(TYPE, |place| place.row.type_name)
         .table(nodes.len(), 0, |at| nodes.get(at))
@@ -63,19 +63,19 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
             ("retained", 0),
             ("share", 2),
             ("shallow", hide_priority(SHALLOW, Some(order), 3)),
-            ("objects", hide_priority(DOMINATED, Some(order), 1)),
+            ("objects", hide_priority(DOMINATED_OBJECTS, Some(order), 1)),
         ],
-        title: "object",
-        header: style.header,
-        places: nodes.places(),
+        row_title: "object",
+        has_header: style.has_header,
+        depths_and_hidden_counts: nodes.depths_and_hidden_counts(),
         options_for_all: "-n 0",
-        row: Box::new(move |at| {
+        row_at: Box::new(move |at| {
             let row = nodes.get(at).row;
             OutlineRow {
                 figures: vec![
-                    style.size(row.retained_bytes),
+                    style.bytes_in_column(row.retained_bytes),
                     format!("{:.1}%", row.share * 100.0),
-                    style.size(row.shallow_bytes),
+                    style.bytes_in_column(row.shallow_bytes),
                     format_count(row.dominated_objects.into()),
                 ],
                 start: format!("{}  ", row.id),
@@ -88,7 +88,7 @@ fn dominator_outline<'t>(nodes: &'t DominatorNodes<'_>, order: Figure, style: St
 
 fn table_of_groups<'t>(groups: &'t DominatorGroups, style: &Style) -> Table<'t> {
     let (rows, style) = (groups.rows.as_slice(), *style);
-    let figures = [OBJECTS, SHALLOW, TOPMOST, RETAINED].into_iter();
+    let figures = [OBJECTS, SHALLOW, TOPMOST_OBJECTS, RETAINED].into_iter();
     let columns = figures
         .fold(Columns::new(), |columns, figure| columns.add(figure, move |row: &mut &HistogramRow| row.figure(figure)));
     columns.add(groups.group_by.figure(), move |row| group_name(row, &style)).table(
@@ -122,7 +122,7 @@ impl Present for Breakdown<'_> {
             })
             .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
             .add(KIND, |(_, place)| place.row.kind.name())
-            .add_if(has_reference_names && !indent, REFERENCE, |(_, place)| place.row.reference.as_deref())
+            .add_if(has_reference_names && !indent, REFERENCE, |(_, place)| place.row.reference_names.as_deref())
             .add(NAME, move |(_, TreeRow { depth, row, .. })| match indent {
                 true => Cell::text(format!(
                     "{:1$}{2}",
@@ -135,7 +135,7 @@ impl Present for Breakdown<'_> {
             .table(rows.len(), 0, move |at| rows[at])
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         for (place, heap) in self.heaps.iter().enumerate() {
             if place > 0 {
                 page.line("");
@@ -143,7 +143,7 @@ impl Present for Breakdown<'_> {
             let title = page.style().bold(&escape_controls(&heap.heap.title));
             page.paragraph(format!("{title}\n"));
             let style = *page.style();
-            page.tree(&breakdown_outline(heap, style));
+            page.draw_tree(&breakdown_outline(heap, style));
         }
     }
 }
@@ -158,20 +158,20 @@ fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'
     };
     Outline {
         figures: [("bytes", 0), ("share", 2)].into_iter().chain(count_title.map(|title| (title, 1))).collect(),
-        title,
-        header: true,
+        row_title: title,
+        has_header: true,
         // Rows that stand for those left out say so themselves.
-        places: rows.iter().map(|row| (row.depth, 0)).collect(),
+        depths_and_hidden_counts: rows.iter().map(|row| (row.depth, 0)).collect(),
         options_for_all: "",
-        row: Box::new(move |at| {
+        row_at: Box::new(move |at| {
             let TreeRow { hidden_after, row, .. } = &rows[at];
-            let size = style.size(row.bytes);
+            let size = style.bytes_in_column(row.bytes);
             let size = if row.is_lower_bound { format!("≥ {size}") } else { size };
             let count = is_counted.then(|| row.allocations.map_or_else(|| "-".to_string(), format_count));
             let share = format!("{:.1}%", row.bytes as f64 * 100.0 / whole);
             let rows = match hidden_after {
                 0 => String::new(),
-                hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
+                hidden => format!(" ({})", count_with_noun((*hidden).into(), "rows")),
             };
             let figures = [size, share].into_iter().chain(count).collect();
             OutlineRow { figures, name: breakdown_label(row, &type_words(row.name)) + &rows, ..OutlineRow::default() }
@@ -183,7 +183,7 @@ fn breakdown_outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'
 fn breakdown_label(row: &BreakdownRow<'_>, name: &str) -> String {
     let name = if name.is_empty() { "\"\"" } else { name };
     let name = if row.axis == Axis::Type { format!("[{name}]") } else { name.to_string() };
-    step_text(row.reference.as_deref(), &name)
+    step_text(row.reference_names.as_deref(), &name)
 }
 
 impl Present for Referrers<'_> {
@@ -200,10 +200,10 @@ impl Present for Referrers<'_> {
             .table(self.referrers.len(), 0, |at| self.referrers.get(at))
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        let objects = count_of(self.of.objects, "objects");
-        let of = match &self.of.words {
+        let objects = count_with_noun(self.of.objects, "objects");
+        let of = match &self.of.object_in_words {
             Some(words) => words.clone(),
             None => {
                 let part = |word: &str, text: &Option<String>| text.as_ref().map(|text| format!(" {word} {text}"));
@@ -212,23 +212,23 @@ impl Present for Referrers<'_> {
             }
         };
         page.paragraph_breaking_words(format!("What refers to {}\n", escape_controls(&of)));
-        page.tree(&Outline {
+        page.draw_tree(&Outline {
             figures: vec![
                 ("referrers", 0),
                 ("references", hide_priority(REFERENCES, Some(self.order), 1)),
                 ("shallow", hide_priority(SHALLOW, Some(self.order), 2)),
             ],
-            title: "referred to by",
-            header: style.header,
-            places: self.referrers.places(),
+            row_title: "referred to by",
+            has_header: style.has_header,
+            depths_and_hidden_counts: self.referrers.depths_and_hidden_counts(),
             options_for_all: "-n 0",
-            row: Box::new(move |at| {
+            row_at: Box::new(move |at| {
                 let row = self.referrers.get(at).row;
                 OutlineRow {
                     figures: vec![
                         format_count(row.referrers),
                         format_count(row.references),
-                        style.size(row.shallow_bytes),
+                        style.bytes_in_column(row.shallow_bytes),
                     ],
                     name: step_text(row.reference.as_deref(), &type_words(row.type_name)),
                     ..OutlineRow::default()
@@ -257,23 +257,23 @@ impl Present for MergedRootPaths<'_> {
             .table(self.tree.len(), 0, |at| self.tree.get(at))
     }
 
-    fn text(&self, page: &mut TextPage<'_>) {
+    fn write_text(&self, page: &mut TextPage<'_>) {
         if self.objects == 0 {
             return;
         }
         let (style, of_one) = (*page.style(), self.object.is_some());
         let (count, rest) = self.sentence();
         page.paragraph_breaking_words(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
-        page.tree(&Outline {
+        page.draw_tree(&Outline {
             figures: match of_one {
                 true => vec![("paths", 0)],
                 false => vec![("objects", 0), ("retained", 1)],
             },
-            title: "held by",
-            header: style.header,
-            places: self.tree.places(),
-            options_for_all: self.tree.options_for_all(),
-            row: Box::new(move |at| {
+            row_title: "held by",
+            has_header: style.has_header,
+            depths_and_hidden_counts: self.tree.depths_and_hidden_counts(),
+            options_for_all: self.tree.options_for_all_rows(),
+            row_at: Box::new(move |at| {
                 let row = self.tree.get(at).row;
                 let type_text = row.type_text();
                 let name = match &row.root {
@@ -281,10 +281,10 @@ impl Present for MergedRootPaths<'_> {
                     None => step_text(row.reference.as_deref(), &type_text),
                 };
                 let figures = |count: Option<u64>, bytes: Option<u64>| {
-                    let (count, bytes) = (count.map(format_count), bytes.map(|bytes| style.size(bytes)));
+                    let (count, bytes) = (count.map(format_count), bytes.map(|bytes| style.bytes_in_column(bytes)));
                     count.into_iter().chain(bytes).collect::<Vec<_>>()
                 };
-                let (count, bytes) = self.tree.hidden_after(at);
+                let (count, bytes) = self.tree.hidden_totals_after(at);
                 OutlineRow {
                     hidden_figures: figures(Some(count), (!of_one).then_some(bytes)),
                     figures: figures(row.paths.or(row.objects), row.retained_bytes),

@@ -10,10 +10,10 @@ use crate::analysis::type_patterns::{TypePattern, did_you_mean};
 use crate::answers::{AnswerError, TypeOwnership};
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, TypeArgs};
-use crate::cli::terminal::load::{self, CommandMemoryLimit, DumpInput, read_dump};
+use crate::cli::terminal::dump_input::{self, CommandMemoryLimit, DumpInput, read_dump};
 use crate::cli::terminal::session::Session;
 use crate::dump::{Content, NoValues, OpenDump};
-use crate::files::for_each_file;
+use crate::files::map_each_file;
 use crate::graph::{HeapGraph, TypeId};
 use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT};
 
@@ -23,7 +23,8 @@ pub(crate) struct AskedDump<'d> {
     pub(crate) dump: &'d OpenDump,
     /// Its name, where there are several.
     pub(crate) file: Option<&'d str>,
-    memory: &'d CommandMemoryLimit,
+    memory_limit: &'d CommandMemoryLimit,
+    /// Nothing is said beside answers and errors.
     pub(crate) is_quiet: bool,
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn ask(
     question: impl FnOnce(&AskedDump<'_>) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
     ask_without_problems(session, file, args, true, |asked| {
-        asked.warn();
+        asked.print_problems_and_notes();
         question(asked)
     })
 }
@@ -49,13 +50,13 @@ pub(crate) fn ask_without_problems(
     question: impl FnOnce(&AskedDump<'_>) -> Result<CommandOutcome>,
 ) -> Result<CommandOutcome> {
     let (dump, memory) = read_dump(session, &DumpInput::find(file)?, None, args, with_values)?;
-    let asked = AskedDump { session, dump: &dump, file: None, memory: &memory, is_quiet: args.read.quiet };
+    let asked = AskedDump { session, dump: &dump, file: None, memory_limit: &memory, is_quiet: args.read.quiet };
     let outcome = question(&asked)?;
     asked.note_missing_fields();
     if with_values {
         asked.note_missing_values();
     }
-    session.keep(dump);
+    session.hold_until_end(dump);
     Ok(outcome)
 }
 
@@ -73,13 +74,13 @@ pub(crate) fn ask_together(
     let has_several = files.len() > 1;
     fn asked_dump<'d>(session: &'d Session, opened: &'d NamedDump, has_several: bool, is_quiet: bool) -> AskedDump<'d> {
         let (name, (dump, memory)) = opened;
-        AskedDump { session, dump, file: has_several.then_some(name), memory, is_quiet }
+        AskedDump { session, dump, file: has_several.then_some(name), memory_limit: memory, is_quiet }
     }
     let mut opened: Vec<NamedDump> = Vec::new();
     for file in files {
         let input = DumpInput::find(Some(file))?;
         let new = (input.name(), read_dump(session, &input, None, args, true)?);
-        asked_dump(session, &new, has_several, args.read.quiet).warn();
+        asked_dump(session, &new, has_several, args.read.quiet).print_problems_and_notes();
         opened.push(new);
     }
     let dumps: Vec<AskedDump<'_>> =
@@ -89,7 +90,7 @@ pub(crate) fn ask_together(
         dump.note_missing_fields();
         dump.note_missing_values();
     });
-    opened.into_iter().for_each(|(_, (dump, _))| session.keep(dump));
+    opened.into_iter().for_each(|(_, (dump, _))| session.hold_until_end(dump));
     Ok(outcome)
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn ask_input<T>(
     question: impl FnOnce(&AskedDump<'_>) -> Result<T>,
 ) -> Result<(Arc<OpenDump>, T)> {
     let (dump, memory) = read_dump(session, input, file, args, true)?;
-    let asked = AskedDump { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet };
+    let asked = AskedDump { session, dump: &dump, file, memory_limit: &memory, is_quiet: args.read.quiet };
     let answer = question(&asked)?;
     asked.note_missing_fields();
     Ok((dump, answer))
@@ -116,7 +117,7 @@ impl AskedDump<'_> {
     /// A library error in words that name the options.
     pub(crate) fn explain(&self, error: AnswerError) -> Error {
         match error {
-            AnswerError::OutOfMemory(error) => self.memory.explain(error),
+            AnswerError::OutOfMemory(error) => self.memory_limit.explain(error),
             AnswerError::InvalidFilter(error) => Error::new(error).context("--where"),
             AnswerError::NeedsObjects if matches!(self.dump.content(), Content::Histograms(_)) => {
                 anyhow!(
@@ -128,7 +129,7 @@ impl AskedDump<'_> {
     }
 
     /// Prints a sentence that quiet leaves out.
-    pub(crate) fn note(&self, text: &str) {
+    pub(crate) fn print_unless_quiet(&self, text: &str) {
         if !self.is_quiet {
             self.session.print_sentence(text);
         }
@@ -141,29 +142,29 @@ impl AskedDump<'_> {
     }
 
     /// Returns true if a type of the dump is among those that are asked for.
-    pub(crate) fn has_type(&self, types: &TypeArgs) -> bool {
+    pub(crate) fn has_matching_type(&self, types: &TypeArgs) -> bool {
         let choice = types.type_choice().ok().flatten().unwrap_or_default();
         self.dump.graph().is_some_and(|graph| type_names(graph).any(|name| choice.matches(name)))
     }
 
     /// Says which patterns of an option match no type of the dump, and so do nothing.
-    pub(crate) fn note_unmatched(&self, option: &str, patterns: &[TypePattern]) {
+    pub(crate) fn note_unmatched_patterns(&self, option: &str, patterns: &[TypePattern]) {
         if let Some(graph) = self.dump.graph() {
-            self.note_unmatched_among(type_names(graph), option, patterns);
+            self.note_patterns_unmatched_among(type_names(graph), option, patterns);
         }
     }
 
     /// The same of the patterns that say whose types are.
-    pub(crate) fn note_unmatched_owners(&self, own: &TypeOwnership) {
+    pub(crate) fn note_unmatched_owner_patterns(&self, own: &TypeOwnership) {
         let has_patterns = !own.libraries.is_empty() || !own.mine.is_empty();
         if let Some(graph) = self.dump.graph().filter(|_| has_patterns) {
-            let [of_libraries, of_program] = TypeOwnership::names(graph);
-            self.note_unmatched_among(of_libraries.iter().copied(), "--library", &own.libraries);
-            self.note_unmatched_among(of_program.iter().copied(), "--mine", &own.mine);
+            let [of_libraries, of_program] = TypeOwnership::matchable_names(graph);
+            self.note_patterns_unmatched_among(of_libraries.iter().copied(), "--library", &own.libraries);
+            self.note_patterns_unmatched_among(of_program.iter().copied(), "--mine", &own.mine);
         }
     }
 
-    fn note_unmatched_among<'n>(
+    fn note_patterns_unmatched_among<'n>(
         &self,
         names: impl Iterator<Item = &'n str> + Clone,
         option: &str,
@@ -175,24 +176,27 @@ impl AskedDump<'_> {
         };
         for pattern in patterns.iter().filter(|pattern| !names.clone().any(|name| fits(pattern, name))) {
             let hint = did_you_mean(pattern.suggestion(names.clone()));
-            self.note(&format!("note: no type matches {option} {}, which does nothing{hint}", pattern.text()));
+            self.print_unless_quiet(&format!(
+                "note: no type matches {option} {}, which does nothing{hint}",
+                pattern.text()
+            ));
         }
     }
 
     /// Says which fields that were asked for no object has.
     fn note_missing_fields(&self) {
-        self.dump.missing_fields_note().iter().for_each(|note| self.note(note));
+        self.dump.missing_fields_note().iter().for_each(|note| self.print_unless_quiet(note));
     }
 
     /// Says what an answer of a pipe does not have.
     fn note_missing_values(&self) {
         if let Err(why @ NoValues::PipeNotKept) = self.dump.values() {
-            self.note(&why.to_string());
+            self.print_unless_quiet(&why.to_string());
         }
     }
 
     /// Says what is wrong with the dump, and what to know of it.
-    pub(crate) fn warn(&self) {
+    pub(crate) fn print_problems_and_notes(&self) {
         if self.is_quiet {
             return;
         }
@@ -222,14 +226,14 @@ pub(crate) fn ask_each<T: Send>(
         bail!("- stands for standard input, which can be read once");
     }
     input.read.read_options()?;
-    load::excluded_root_kinds(input)?;
+    dump_input::excluded_root_kinds(input)?;
     let ask = |at: usize| {
         session.progress.set_file_number(at + 1, files.len());
         let (place, name) = (DumpInput::of(&files[at]), files[at].display().to_string());
         let answer = answer(&place, &name).map_err(|error| session.progress.print_error(&error, &place.name()));
         Some((name, answer.ok()?))
     };
-    let answers = if together { for_each_file(files, ask) } else { (0..files.len()).map(ask).collect() };
+    let answers = if together { map_each_file(files, ask) } else { (0..files.len()).map(ask).collect() };
     let failed = answers.iter().any(Option::is_none).then_some(CommandOutcome::Failed);
     Ok((answers.into_iter().flatten().collect(), failed))
 }
@@ -251,7 +255,7 @@ fn print_snapshot_note(session: &Session, facts: &FormatInfo, file: Option<&str>
 pub(crate) fn print_graph_notes(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
     print_snapshot_note(session, facts, file);
     if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
-        let left_out = graph.roots().iter().any(|root| root.excluded);
+        let left_out = graph.roots().iter().any(|root| root.is_excluded);
         let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
         let hint = "--keep-unreachable makes roots of what is left";
         session.print_note("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
@@ -271,7 +275,7 @@ pub(crate) fn print_problems(session: &Session, diagnostics: &Diagnostics, file:
 }
 
 /// The same where only types were counted: a repeat is no more than possible there.
-pub(crate) fn warn_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
+pub(crate) fn print_problems_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     print_problems(session, diagnostics, file);
     if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.has_code(&POSSIBLE_REPEAT)) {
         session.print_note("note", file, &problem.to_string());

@@ -8,14 +8,14 @@ use crate::cli::CommandOutcome;
 use crate::cli::args::options::{InputArgs, WhereArgs};
 use crate::cli::terminal::ask_dump::ask_each;
 use crate::cli::terminal::ask_dump::ask_input;
-use crate::cli::terminal::load::DumpInput;
+use crate::cli::terminal::dump_input::DumpInput;
 use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
 use crate::export::ExportError;
 use crate::export::dataset::{BegunDump, DatasetError, DatasetOptions, begin_dump};
 
 /// Writes every dump into the dataset of a folder.
-pub(crate) fn export_each(
+pub(crate) fn export_each_to_dataset(
     session: &Session,
     files: &[PathBuf],
     folder: Option<&Path>,
@@ -54,7 +54,7 @@ pub(crate) fn export_each(
                 }
             };
             let written = ask_input(session, place, (files.len() > 1).then_some(name), input, |asked| {
-                asked.warn();
+                asked.print_problems_and_notes();
                 match writer.write(asked.dump) {
                     Err(DatasetError::Export(ExportError::Answer(error))) => Err(asked.explain(error)),
                     written => Ok(written),
@@ -62,11 +62,11 @@ pub(crate) fn export_each(
             })?;
             match written.1 {
                 Err(DatasetError::Export(ExportError::DamagedIndex(_)))
-                    if session.indexes.give_up_damaged(|note| session.print_sentence(note)) => {}
+                    if session.indexes.ignore_all_if_damaged(|note| session.print_sentence(note)) => {}
                 written => return written.map_err(|error| Error::msg(error.advice())),
             }
         }
     })?;
     let has_any = written.iter().any(|(_, has_any)| *has_any);
-    Ok(failed.unwrap_or_else(|| filter.outcome(session, "", !has_any, input.read.quiet)))
+    Ok(failed.unwrap_or_else(|| filter.outcome_with_note(session, "", !has_any, input.read.quiet)))
 }

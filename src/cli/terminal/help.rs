@@ -12,7 +12,7 @@ use crate::answers::strings::no_such_file_message;
 use crate::report::{escape_controls, is_control_like};
 
 /// Commands by what a user wants to know. Commands missing from this list are shown under "More".
-const GROUPS: [(&str, &[&str]); 6] = [
+const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("A dump of a live process", &["collect"]),
     ("What is there", &["info", "stats", "list", "show", "explore"]),
     ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff", "trend"]),
@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("For others, for later, for other programs", &["report", "redact", "index", "export", "mcp"]),
     ("This program", &["completions", "man", "help"]),
 ];
-const HELP_ABOUT: &str = "This text, or the help of a command";
+const HELP_COMMAND_ABOUT: &str = "This text, or the help of a command";
 
 pub(crate) fn with_command_groups(command: Command) -> Command {
     let template = help_template(&command);
@@ -31,14 +31,14 @@ fn help_template(command: &Command) -> String {
     let known: Vec<(&str, String)> = command
         .get_subcommands()
         .map(|sub| (sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default()))
-        .chain([("help", HELP_ABOUT.to_string())])
+        .chain([("help", HELP_COMMAND_ABOUT.to_string())])
         .collect();
     let width = known.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let grouped = |name: &str| COMMAND_GROUPS.iter().any(|(_, names)| names.contains(&name));
     let more: Vec<&str> = known.iter().map(|&(name, _)| name).filter(|name| !grouped(name)).collect();
     let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
     let mut text = String::from("{about}\n\n{usage-heading} {usage}\n\n");
-    for (title, names) in GROUPS.iter().copied().chain([("More", more.as_slice())]) {
+    for (title, names) in COMMAND_GROUPS.iter().copied().chain([("More", more.as_slice())]) {
         let mut lines = String::new();
         for (name, about) in names.iter().filter_map(|wanted| known.iter().find(|(name, _)| name == wanted)) {
             lines += &format!("  {literal}{name}{literal:#}{:1$}  {about}\n", "", width - name.len());

@@ -13,7 +13,7 @@ use crate::index::SourceKey;
 pub(crate) type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
 
 /// What will write the index of a dump that is about to be read; none where there can be none.
-pub(crate) type IndexWriter = fn(&Path, &OpenOptions) -> Option<WriteIndex>;
+pub(crate) type MakeWriteIndex = fn(&Path, &OpenOptions) -> Option<WriteIndex>;
 
 /// Two are compared.
 const MAX_KEPT_DUMPS: usize = 2;
@@ -24,21 +24,22 @@ pub(crate) struct KeptDumps {
     /// What objects hold besides references is not told.
     pub(crate) hides_values: bool,
     /// A dump that is read and has no index gets one.
-    pub(crate) index_writer: Option<IndexWriter>,
+    pub(crate) make_write_index: Option<MakeWriteIndex>,
 }
 
+/// A dump that stays open, with what tells whether a later call may have it.
 struct KeptDump {
     path: PathBuf,
-    key: SourceKey,
-    /// How it was read; of objects without what acts in profiles alone.
-    options: [String; 2],
+    source_key: SourceKey,
+    /// How it was read: all options, by which profiles are compared, and those that act on objects, for dumps of objects.
+    options_as_text: [String; 2],
     dump: Arc<OpenDump>,
 }
 
 impl KeptDumps {
     /// None so far.
-    pub(crate) fn new(hides_values: bool, index_writer: Option<IndexWriter>) -> Self {
-        KeptDumps { dumps: Mutex::default(), hides_values, index_writer }
+    pub(crate) fn new(hides_values: bool, index_writer: Option<MakeWriteIndex>) -> Self {
+        KeptDumps { dumps: Mutex::default(), hides_values, make_write_index: index_writer }
     }
 
     /// The dump of an earlier call, if the file is as it was and read the same way; else opens it. When that fails and
@@ -52,13 +53,13 @@ impl KeptDumps {
     ) -> Result<Arc<OpenDump>> {
         let mut dumps = self.dumps.lock().unwrap_or_else(PoisonError::into_inner);
         let key = SourceKey::of(path).with_context(|| path.display().to_string())?;
-        let how = [args.clone(), args.without_frames_of_rows()].map(|args| format!("{args:?} {:?}", options.index));
+        let how = [args.clone(), args.without_row_frame_names()].map(|args| format!("{args:?} {:?}", options.index));
         let path = path.to_path_buf();
         let is_read_so = |kept: &KeptDump| {
             let part = usize::from(kept.dump.graph().is_some());
-            kept.options[part] == how[part]
+            kept.options_as_text[part] == how[part]
         };
-        let is_same = |kept: &KeptDump| kept.path == path && is_read_so(kept) && kept.key.is_same(&key);
+        let is_same = |kept: &KeptDump| kept.path == path && is_read_so(kept) && kept.source_key.is_same(&key);
         if let Some(at) = dumps.iter().position(is_same) {
             let kept = dumps.remove(at);
             let dump = Arc::clone(&kept.dump);
@@ -79,7 +80,7 @@ impl KeptDumps {
             if dumps.len() < before && !options.observer.is_cancelled() { open(&options) } else { Err(why) }
         });
         let dump = Arc::new(opened?);
-        dumps.push(KeptDump { path, key, options: how, dump: Arc::clone(&dump) });
+        dumps.push(KeptDump { path, source_key: key, options_as_text: how, dump: Arc::clone(&dump) });
         Ok(dump)
     }
 }

@@ -33,23 +33,25 @@ const MIN_UNSEEN_BYTES: u64 = 5 << 20;
 const UNSEEN_BYTES_DIVISOR: u64 = 32;
 /// Of what is left the part that one thread allocates before it looks again, and its bounds.
 const UNCHECKED_BYTES_DIVISOR: u64 = 64;
-const UNCHECKED_BYTES_BOUNDS: (u64, u64) = (64 << 10, 64 << 20);
+const MIN_AND_MAX_UNCHECKED_BYTES: (u64, u64) = (64 << 10, 64 << 20);
 /// How long a thread waits at most that would allocate more than there may be: it may have what the end waits for.
 const MAX_WAITS_FOR_PROGRAM_END: usize = 100;
 const WAIT_FOR_PROGRAM_END: Duration = Duration::from_millis(1);
 
 static MEMORY_WATCH: OnceLock<MemoryWatch> = OnceLock::new();
 
+/// What a thread looks at before it allocates near the limit.
 struct MemoryWatch {
     gauge: ProcessMemoryGauge,
-    counts_mapped: bool,
+    /// Files that are mapped count too.
+    counts_mapped_files: bool,
     limit_bytes: u64,
 }
 
 impl MemoryWatch {
     /// Bytes that may still be taken. `None` when there are more than there may be.
     fn left_bytes(&self) -> Option<u64> {
-        self.limit_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped).unwrap_or(0))
+        self.limit_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped_files).unwrap_or(0))
     }
 }
 
@@ -57,7 +59,7 @@ impl MemoryWatch {
 /// off, and what the program itself takes. A poll takes a microsecond or two; there is one in 0.05 to 50 ms, by the
 /// distance to the limit. The first limit of a process is the one that holds.
 pub(super) fn start_memory_watch(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
-    let counts_mapped = limit.counts_mapped;
+    let counts_mapped = limit.counts_mapped_files;
     let (Some(bytes), Some(gauge)) = (limit.bytes(), ProcessMemoryGauge::open()) else { return };
     let Some(own_bytes) = gauge.resident_bytes(counts_mapped) else { return };
     let unseen = MIN_UNSEEN_BYTES.max(bytes / UNSEEN_BYTES_DIVISOR);
@@ -78,7 +80,7 @@ pub(super) fn start_memory_watch(limit: &MemoryLimit, end: impl FnOnce() + Send 
     };
     // Without the thread there are the estimates.
     if std::thread::Builder::new().name("memory".into()).stack_size(WATCH_STACK_BYTES).spawn(watch).is_ok() {
-        let _ = MEMORY_WATCH.set(MemoryWatch { gauge, counts_mapped, limit_bytes });
+        let _ = MEMORY_WATCH.set(MemoryWatch { gauge, counts_mapped_files: counts_mapped, limit_bytes });
     }
 }
 
@@ -95,17 +97,17 @@ pub struct WatchedAllocator;
 // SAFETY: all is done by the system's allocator; looking allocates nothing.
 unsafe impl GlobalAlloc for WatchedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        before_allocating(layout.size());
+        check_before_allocating(layout.size());
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        before_allocating(layout.size());
+        check_before_allocating(layout.size());
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        before_allocating(size.saturating_sub(layout.size()));
+        check_before_allocating(size.saturating_sub(layout.size()));
         unsafe { System.realloc(place, layout, size) }
     }
 
@@ -114,20 +116,22 @@ unsafe impl GlobalAlloc for WatchedAllocator {
     }
 }
 
+/// Looks at the memory of the process once this thread has allocated what it may without.
 #[inline]
-fn before_allocating(bytes: usize) {
+fn check_before_allocating(bytes: usize) {
     match BYTES_UNTIL_CHECK.get().checked_sub(bytes) {
         Some(left) => BYTES_UNTIL_CHECK.set(left),
         None => check_memory_or_await_end(),
     }
 }
 
+/// Sets how much this thread may allocate until the next look; past the limit it waits for the end of the program.
 #[cold]
 fn check_memory_or_await_end() {
     let Some(watch) = MEMORY_WATCH.get() else { return };
     for _ in 0..MAX_WAITS_FOR_PROGRAM_END {
         if let Some(left) = watch.left_bytes() {
-            let (least, most) = UNCHECKED_BYTES_BOUNDS;
+            let (least, most) = MIN_AND_MAX_UNCHECKED_BYTES;
             return BYTES_UNTIL_CHECK.set((left / UNCHECKED_BYTES_DIVISOR).clamp(least, most) as usize);
         }
         std::thread::sleep(WAIT_FOR_PROGRAM_END);

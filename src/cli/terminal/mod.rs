@@ -5,11 +5,11 @@
 pub(crate) mod ask_dump;
 #[cfg(feature = "parquet")]
 pub(crate) mod dataset;
+pub(crate) mod dump_input;
 pub(crate) mod help;
 pub(crate) mod kept_dumps;
-pub(crate) mod load;
 pub(super) mod memory_watch;
 pub(crate) mod output;
+pub(crate) mod output_target;
 pub(crate) mod progress;
 pub(crate) mod session;
-pub(crate) mod target;

@@ -6,14 +6,14 @@ use std::sync::PoisonError;
 use anyhow::{Result, bail};
 
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
+use crate::cli::args::options::{OutputArgs, RowLimitArgs, ScopeArgs, TypeArgs, WhereArgs};
 use crate::cli::terminal::ask_dump::AskedDump;
 use crate::cli::terminal::progress::terminal_width;
 use crate::cli::terminal::session::{CapturedAnswer, Session};
 use crate::dump::CheckedOutput;
-use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
+use crate::report::{Format, Present, Style, locale_has_unicode, write_answer, write_each_answer};
 
-const ROWS_ON_A_TERMINAL: usize = 30;
+const DEFAULT_ROWS_ON_TERMINAL: usize = 30;
 
 impl OutputArgs {
     /// The style for this output, on this terminal.
@@ -28,18 +28,18 @@ impl OutputArgs {
         }
         Style {
             format: self.format,
-            terminal,
+            is_terminal: terminal,
             width: terminal_width(),
-            human_sizes: self.human || (!self.bytes && terminal && self.format == Format::Table),
-            header: !self.no_header,
-            color,
-            ascii: terminal && !locale_has_unicode(),
-            csv_safe: self.csv_safe,
+            has_human_sizes: self.human || (!self.bytes && terminal && self.format == Format::Table),
+            has_header: !self.no_header,
+            has_color: color,
+            is_ascii_only: terminal && !locale_has_unicode(),
+            is_csv_safe: self.csv_safe,
         }
     }
 
-    /// Options that the form has no use for.
-    fn check(&self) -> Result<()> {
+    /// An error where the form has no use for `--csv-safe`.
+    fn check_csv_safe(&self) -> Result<()> {
         if self.csv_safe && !matches!(self.format, Format::Csv | Format::Tsv) {
             bail!("--csv-safe is of -f csv and -f tsv");
         }
@@ -52,21 +52,21 @@ impl OutputArgs {
     }
 }
 
-impl LimitArgs {
+impl RowLimitArgs {
     /// Rows at most, here and now; `None` for all.
-    pub(crate) fn limit_here(&self, output: &OutputArgs) -> Option<usize> {
-        let default = || output.is_for_people().then_some(ROWS_ON_A_TERMINAL);
+    pub(crate) fn row_limit_here(&self, output: &OutputArgs) -> Option<usize> {
+        let default = || output.is_for_people().then_some(DEFAULT_ROWS_ON_TERMINAL);
         self.limit.or_else(default).filter(|limit| *limit > 0)
     }
 }
 
 impl TypeArgs {
-    /// The outcome of a command that shows what `--type` matches in a dump.
-    pub(crate) fn outcome(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
-        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(self))
+    /// The outcome of a command that shows what `--type` matches in a dump; a sentence is printed where it matches nothing.
+    pub(crate) fn outcome_with_note(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
+        self.outcome_with_note_and_hint(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(self))
     }
 
-    fn outcome_with(
+    fn outcome_with_note_and_hint(
         &self,
         session: &Session,
         is_empty: bool,
@@ -84,17 +84,17 @@ impl TypeArgs {
 }
 
 impl ScopeArgs {
-    /// The outcome of a command that shows what `--type` and `--where` match in a dump.
-    pub(crate) fn outcome(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
-        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(&self.types))
+    /// The same of what `--type` and `--where` match.
+    pub(crate) fn outcome_with_note(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
+        self.outcome_with_note_and_hint(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(&self.types))
     }
 
     /// The same of several dumps, or of one that is not at hand.
     pub(crate) fn outcome_of_several(&self, session: &Session, is_empty: bool, is_quiet: bool) -> CommandOutcome {
-        self.outcome_with(session, is_empty, is_quiet, String::new)
+        self.outcome_with_note_and_hint(session, is_empty, is_quiet, String::new)
     }
 
-    fn outcome_with(
+    fn outcome_with_note_and_hint(
         &self,
         session: &Session,
         is_empty: bool,
@@ -102,11 +102,11 @@ impl ScopeArgs {
         hint: impl Fn() -> String,
     ) -> CommandOutcome {
         if self.filter.as_written().is_none() {
-            return self.types.outcome_with(session, is_empty, is_quiet, hint);
+            return self.types.outcome_with_note_and_hint(session, is_empty, is_quiet, hint);
         }
         let of_type =
             if self.types.chooses_some() { format!(" of {}", self.types.as_written()) } else { String::new() };
-        let outcome = self.filter.outcome(session, &of_type, is_empty, is_quiet);
+        let outcome = self.filter.outcome_with_note(session, &of_type, is_empty, is_quiet);
         if let Some(hint) = Some(hint()).filter(|hint| is_empty && !is_quiet && !hint.is_empty()) {
             session.print_sentence(&format!("no type matches {}{hint}", self.types.as_written()));
         }
@@ -116,7 +116,13 @@ impl ScopeArgs {
 
 impl WhereArgs {
     /// The outcome of a command that shows what `--where` matches, of objects that words describe.
-    pub(crate) fn outcome(&self, session: &Session, of_type: &str, is_empty: bool, is_quiet: bool) -> CommandOutcome {
+    pub(crate) fn outcome_with_note(
+        &self,
+        session: &Session,
+        of_type: &str,
+        is_empty: bool,
+        is_quiet: bool,
+    ) -> CommandOutcome {
         let Some(texts) = self.as_written().filter(|_| is_empty) else { return CommandOutcome::Answered };
         if !is_quiet {
             session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
@@ -126,28 +132,35 @@ impl WhereArgs {
 }
 
 impl Session {
+    /// Prints an answer in the form that is asked for, or keeps it for a server.
     pub(crate) fn print_answer<A: Present>(&self, answer: &A, output: &OutputArgs) -> Result<()> {
-        output.check()?;
-        self.print(output, |out, style| write(answer, out, style))
+        output.check_csv_safe()?;
+        self.print_or_capture(output, |out, style| write_answer(answer, out, style))
     }
 
     /// Prints an answer that is bare words, one a line.
     pub(crate) fn print_lines(&self, mut lines: impl Iterator<Item = String>) -> Result<()> {
-        self.print_with(|out| lines.try_for_each(|line| writeln!(out, "{line}")))
+        self.print_to_standard_output(|out| lines.try_for_each(|line| writeln!(out, "{line}")))
     }
 
     /// Prints the answers of several files; nothing when there are none.
-    pub(crate) fn print_each<A: Present>(&self, answers: &[(String, A)], output: &OutputArgs) -> Result<()> {
-        output.check()?;
+    pub(crate) fn print_each_answer<A: Present>(&self, answers: &[(String, A)], output: &OutputArgs) -> Result<()> {
+        output.check_csv_safe()?;
         match answers {
             [] => Ok(()),
-            _ => self.print(output, |out, style| write_each(answers, out, style)),
+            _ => self.print_or_capture(output, |out, style| write_each_answer(answers, out, style)),
         }
     }
 
     /// Prints an answer, or gives it to a server in both its forms.
-    fn print(&self, output: &OutputArgs, write: impl Fn(&mut dyn Write, &Style) -> io::Result<()>) -> Result<()> {
-        let Some(answer) = &self.answer else { return self.print_with(|out| write(out, &output.style())) };
+    fn print_or_capture(
+        &self,
+        output: &OutputArgs,
+        write: impl Fn(&mut dyn Write, &Style) -> io::Result<()>,
+    ) -> Result<()> {
+        let Some(answer) = &self.captured_answer else {
+            return self.print_to_standard_output(|out| write(out, &output.style()));
+        };
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
         let CapturedAnswer { json, text } = &mut *answer;
         for (out, format) in [(json, Format::Json), (text, Format::Table)] {
@@ -158,8 +171,8 @@ impl Session {
         Ok(())
     }
 
-    fn print_with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        self.progress.end();
+    fn print_to_standard_output(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        self.progress.clear();
         let out = io::BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         let mut out = CheckedOutput::begin(&self.indexes, out);
         write(&mut out)?;

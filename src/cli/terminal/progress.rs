@@ -12,6 +12,7 @@ use crate::input::{Observer, Phase};
 use crate::names::shorten_middle;
 use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};
 
+/// Shorter work shows no progress.
 const FIRST_DRAW_DELAY: Duration = Duration::from_millis(500);
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -23,6 +24,7 @@ pub(crate) struct ProgressDisplay {
     done_and_total: [AtomicU64; 2],
     /// Progress is shown some time after this, not some time after the start of each of many small files.
     started_at: Instant,
+    /// The thread that draws is started once.
     drawer_start: Once,
     /// Who is told in place of standard error.
     listener: Option<Arc<dyn Observer>>,
@@ -49,11 +51,12 @@ impl ProgressLine {
     }
 }
 
+/// A phase of a dump that is being worked on.
 struct WorkInProgress {
     /// The file, where there are several.
-    prefix: String,
+    file_prefix: String,
     phase: Phase,
-    since: Instant,
+    started_at: Instant,
 }
 
 impl Default for ProgressDisplay {
@@ -74,14 +77,14 @@ impl ProgressDisplay {
         Arc::new(ProgressDisplay { listener: Some(listener), ..ProgressDisplay::default() })
     }
 
-    fn line(&self) -> MutexGuard<'_, ProgressLine> {
+    fn lock_line(&self) -> MutexGuard<'_, ProgressLine> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints a sentence beside the answer, on standard error, above the progress: why the exit code is 1, what is wrong
     /// with a dump.
     pub(crate) fn print_sentence(&self, text: &str) {
-        self.print(&escape_controls(text));
+        self.print_escaped(&escape_controls(text));
     }
 
     /// Prints why something failed, behind the name of what it is about. Of an expression the place is marked in a line
@@ -91,30 +94,30 @@ impl ProgressDisplay {
         let has_lines = error.chain().any(|cause| cause.is::<FilterError>());
         let text = if name.is_empty() || text.starts_with(name) { text } else { format!("{name}: {text}") };
         let lines = text.split(|c| c == '\n' && has_lines).map(escape_controls);
-        self.print(&lines.collect::<Vec<_>>().join("\n"));
+        self.print_escaped(&lines.collect::<Vec<_>>().join("\n"));
     }
 
-    fn print(&self, text: &str) {
+    fn print_escaped(&self, text: &str) {
         if let Some(listener) = &self.listener {
-            return listener.note(text);
+            return listener.note_for_user(text);
         }
         let text = format!("heapdump: {text}");
         let has_lines = text.contains('\n') || !std::io::stderr().is_terminal();
         let text = if has_lines { text } else { wrap_sentence(&text, terminal_width()) };
         // A closed standard error must not change the answer.
-        let mut line = self.line();
+        let mut line = self.lock_line();
         line.show("");
         _ = writeln!(std::io::stderr(), "{text}");
     }
 
     /// The files are counted, where there are several.
     pub(crate) fn set_file_number(&self, number: usize, count: usize) {
-        self.line().file_number_and_count = (number, count);
+        self.lock_line().file_number_and_count = (number, count);
     }
 
     /// Clears the progress line before output is printed.
-    pub(crate) fn end(&self) {
-        let mut line = self.line();
+    pub(crate) fn clear(&self) {
+        let mut line = self.lock_line();
         line.work = None;
         line.show("");
     }
@@ -134,8 +137,11 @@ impl ProgressDisplay {
     }
 
     fn draw(&self) {
-        let mut line = self.line();
-        let ProgressLine { work: Some(WorkInProgress { prefix, phase, since }), .. } = &*line else { return };
+        let mut line = self.lock_line();
+        let ProgressLine { work: Some(WorkInProgress { file_prefix: prefix, phase, started_at: since }), .. } = &*line
+        else {
+            return;
+        };
         if self.started_at.elapsed() < FIRST_DRAW_DELAY {
             return;
         }
@@ -155,8 +161,8 @@ impl ProgressDisplay {
 /// Shows the phases of one dump while it is open, and prints its notes.
 pub(crate) struct ProgressWatch {
     progress: Arc<ProgressDisplay>,
-    prefix: String,
-    quiet: bool,
+    file_prefix: String,
+    is_quiet: bool,
     is_shown: bool,
 }
 
@@ -169,25 +175,26 @@ impl ProgressWatch {
     /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
     fn start(progress: &Arc<ProgressDisplay>, quiet: bool, file: Option<&str>) -> Self {
         let is_shown = !quiet && std::io::stderr().is_terminal();
-        let count = match progress.line().file_number_and_count {
+        let count = match progress.lock_line().file_number_and_count {
             (number, count) if count > 1 => format!("{number}/{count} "),
             _ => String::new(),
         };
         let prefix = file.map_or(String::new(), |file| count + &progress_prefix(file));
-        let watch = ProgressWatch { progress: Arc::clone(progress), prefix, quiet, is_shown };
-        watch.phase(Phase::Reading);
+        let watch = ProgressWatch { progress: Arc::clone(progress), file_prefix: prefix, is_quiet: quiet, is_shown };
+        watch.phase_begun(Phase::Reading);
         watch
     }
 }
 
 impl Observer for ProgressWatch {
-    fn phase(&self, phase: Phase) {
+    fn phase_begun(&self, phase: Phase) {
         if !self.is_shown {
             return;
         }
         // What was read is no step of what comes now.
         self.bytes_read(0, None);
-        self.progress.line().work = Some(WorkInProgress { prefix: self.prefix.clone(), phase, since: Instant::now() });
+        self.progress.lock_line().work =
+            Some(WorkInProgress { file_prefix: self.file_prefix.clone(), phase, started_at: Instant::now() });
         self.progress.start_drawer();
     }
 
@@ -196,12 +203,12 @@ impl Observer for ProgressWatch {
         self.progress.done_and_total[1].store(total.unwrap_or(0), Ordering::Relaxed);
     }
 
-    fn steps(&self, done: u64, total: u64) {
+    fn steps_done(&self, done: u64, total: u64) {
         self.bytes_read(done, Some(total));
     }
 
-    fn note(&self, sentence: &str) {
-        if !self.quiet {
+    fn note_for_user(&self, sentence: &str) {
+        if !self.is_quiet {
             self.progress.print_sentence(&format!("note: {sentence}"));
         }
     }
@@ -209,7 +216,7 @@ impl Observer for ProgressWatch {
 
 impl Drop for ProgressWatch {
     fn drop(&mut self) {
-        self.progress.end();
+        self.progress.clear();
     }
 }
 

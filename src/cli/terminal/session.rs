@@ -15,18 +15,21 @@ use crate::dump::{IndexesInUse, MemoryLimit, OpenDump};
 #[derive(Default)]
 pub struct Session {
     pub(crate) progress: Arc<ProgressDisplay>,
+    /// Those that open dumps came from, to be given up when one is damaged.
     pub(crate) indexes: IndexesInUse,
     /// All dumps of a command share one account.
-    pub(crate) memory: Arc<OnceLock<MemoryLimit>>,
+    pub(crate) memory_limit: Arc<OnceLock<MemoryLimit>>,
+    /// Set once the number of threads is.
     threads_are_set: Arc<OnceLock<()>>,
+    /// Not printed again when the command answers again.
     printed_notes: Mutex<Vec<String>>,
-    dumps: Mutex<Vec<Arc<OpenDump>>>,
+    held_dumps: Mutex<Vec<Arc<OpenDump>>>,
     /// Dumps that stay open from one call of a server to the next.
     pub(crate) kept_dumps: Option<Arc<KeptDumps>>,
     /// What objects hold besides references is not told.
     pub(crate) hides_values: AtomicBool,
     /// A server's answer, which is not printed.
-    pub(crate) answer: Option<Mutex<CapturedAnswer>>,
+    pub(crate) captured_answer: Option<Mutex<CapturedAnswer>>,
 }
 
 /// An answer in two forms.
@@ -42,26 +45,26 @@ impl Session {
     pub(crate) fn of_call(&self, progress: &Arc<ProgressDisplay>, kept: &Arc<KeptDumps>) -> Self {
         Session {
             progress: Arc::clone(progress),
-            memory: Arc::clone(&self.memory),
+            memory_limit: Arc::clone(&self.memory_limit),
             threads_are_set: Arc::clone(&self.threads_are_set),
             kept_dumps: Some(Arc::clone(kept)),
-            answer: Some(Mutex::default()),
+            captured_answer: Some(Mutex::default()),
             ..Session::default()
         }
     }
 
     /// The answer of a server's call.
-    pub(crate) fn into_answer(self) -> CapturedAnswer {
-        self.answer.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn into_captured_answer(self) -> CapturedAnswer {
+        self.captured_answer.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a dump that has been asked.
-    pub(crate) fn keep(&self, dump: Arc<OpenDump>) {
-        self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
+    /// Holds a dump that has been asked, until the session is dropped.
+    pub(crate) fn hold_until_end(&self, dump: Arc<OpenDump>) {
+        self.held_dumps.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
     }
 
     /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
-    pub(crate) fn set_threads(&self, threads: usize) -> Result<()> {
+    pub(crate) fn set_thread_count(&self, threads: usize) -> Result<()> {
         match self.threads_are_set.set(()) {
             Ok(()) => {
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("cannot start threads")

@@ -11,8 +11,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::collect::ports::connect_to_socket;
-use crate::collect::private_folder::path_of;
+use crate::collect::ports::connect_unix;
+use crate::collect::private_folder::descriptor_path;
 use crate::collect::process::Process;
 use crate::collect::process_watch::{CONNECT_TIMEOUT, ProcessWatch, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
@@ -66,7 +66,7 @@ impl From<Refusal> for IpcError {
 }
 
 impl IpcError {
-    pub(super) fn refusal(self, pid: u32) -> Refusal {
+    pub(super) fn into_refusal(self, pid: u32) -> Refusal {
         match self {
             IpcError::Refusal(refusal) => refusal,
             IpcError::ErrorNumber(number) => {
@@ -117,9 +117,11 @@ fn encode_message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
     [MAGIC, &bytes.to_le_bytes(), &[set, command, 0, 0], payload].concat()
 }
 
+/// The header of an answer.
 pub(super) struct AnswerHead {
     /// Bytes behind it.
     payload_bytes: usize,
+    /// Its set, and the command.
     command: (u8, u8),
 }
 
@@ -146,8 +148,8 @@ impl AnswerHead {
 impl PortAddress {
     fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
-            PortAddress::Path(path) => connect_to_socket(path, limit),
-            PortAddress::HeldDescriptor(descriptor) => connect_to_socket(path_of(descriptor), limit),
+            PortAddress::Path(path) => connect_unix(path, limit),
+            PortAddress::HeldDescriptor(descriptor) => connect_unix(descriptor_path(descriptor), limit),
         }
     }
 
@@ -209,7 +211,8 @@ impl DiagnosticPort<'_> {
     /// Reads an answer's payload.
     pub(super) fn read_answer(&self, stream: &UnixStream, mut wait: AnswerWait<'_, '_>) -> Result<Vec<u8>, IpcError> {
         let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
-        let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
+        let foreign =
+            || IpcError::Refusal(Refusal::protocol(&self.description(), ".NET's diagnostics protocol", &header));
         let head = AnswerHead::parse(&header).ok_or_else(foreign)?;
         let payload = self.read_exactly(stream, head.payload_bytes, &mut wait)?;
         match head.error_in(&payload).ok_or_else(foreign)? {
@@ -218,7 +221,7 @@ impl DiagnosticPort<'_> {
         }
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(super) fn description(&self) -> String {
         format!("the diagnostics socket of process {}", self.process.pid)
     }
 
@@ -254,10 +257,10 @@ impl DiagnosticPort<'_> {
     /// The other side has closed in the middle.
     fn closed_early_refusal(&self, read: usize, count: usize) -> Refusal {
         let pid = self.process.pid;
-        if self.process.is_dying() {
+        if self.process.ends_within_moment() {
             return Refusal::target_died(pid);
         }
-        Refusal::new(RefusalCode::Protocol, format!("{} closed after {read} of {count} bytes", self.name()))
+        Refusal::new(RefusalCode::Protocol, format!("{} closed after {read} of {count} bytes", self.description()))
     }
 }
 

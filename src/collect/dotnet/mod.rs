@@ -15,23 +15,23 @@ use rustix::fs::{FileType, OFlags, fstat};
 
 use super::background_writer::{BackgroundWriter, SMALL_WRITE_QUEUE_BYTES};
 use super::private_folder::open_in_root;
-use super::process::{Process, free_memory};
+use super::process::{Process, free_memory_bytes};
 use super::process_watch::ProcessWatch;
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::request::{DumpRequest, Dumped};
+use super::request::{DumpOutcome, DumpRequest};
 use super::{CollectPlan, Collected};
 use crate::units::format_bytes;
 use ipc::{DiagnosticPort, IpcError, PortAddress, UNKNOWN_COMMAND_ERROR, decode_text};
 use session::{SessionOptions, run_session};
 
 const MIB: u64 = 1 << 20;
-/// As other tools ask for; larger where the process is, less where memory is short or the user says so.
-const MIN_BUFFER_BYTES: u64 = 256 * MIB;
+/// As other tools ask for; larger where the process is, smaller where memory is short or the user says so.
+const USUAL_BUFFER_BYTES: u64 = 256 * MIB;
 /// The pause for a GiB of memory in use: measured 0.1 to 0.76 s for 94 MB, 2.9 s for 501 MB.
 const PAUSE_PER_GIB: Duration = Duration::from_secs(6);
 
 /// The process's diagnostics socket, where it has one. Error: what the system says of one that is there.
-pub(super) fn find_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal> {
+pub(super) fn find_diagnostic_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal> {
     let folder = process.environment().remove("TMPDIR").filter(|folder| !folder.is_empty());
     let folder = folder.unwrap_or_else(|| "/tmp".into());
     // The time tells it from one that a process of the same number has left.
@@ -75,20 +75,20 @@ fn no_socket_refusal(process: &Process) -> Refusal {
 }
 
 /// Version that the runtime gives, asked in the newest way that it knows. Versions before 5 know none.
-fn version(port: &DiagnosticPort<'_>, limit: Duration) -> Result<Option<String>, Refusal> {
+fn ask_version(port: &DiagnosticPort<'_>, limit: Duration) -> Result<Option<String>, Refusal> {
     for (command, texts_before, has_version) in [(8, 4, true), (4, 4, false), (0, 0, false)] {
         match port.ask((4, command), &[], limit) {
-            Ok(payload) if command != 0 => return Ok(version_in(&payload, texts_before, has_version)),
+            Ok(payload) if command != 0 => return Ok(version_in_payload(&payload, texts_before, has_version)),
             Ok(_) => return Ok(None),
             Err(IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR)) => {}
-            Err(error) => return Err(error.refusal(port.process.pid)),
+            Err(error) => return Err(error.into_refusal(port.process.pid)),
         }
     }
     Ok(None)
 }
 
 /// `[u32 version], u64 pid, 16 bytes, texts: command line, system, architecture, assembly, runtime version`.
-fn version_in(payload: &[u8], texts_before: usize, has_version: bool) -> Option<String> {
+fn version_in_payload(payload: &[u8], texts_before: usize, has_version: bool) -> Option<String> {
     let mut rest = payload.get(if has_version { 28 } else { 24 }..)?;
     for _ in 0..texts_before {
         decode_text(&mut rest)?;
@@ -109,42 +109,44 @@ pub(super) fn version_by_path(process: &Process) -> Option<String> {
 
 /// Version that the runtime gives, for lists; nothing of one that has no socket.
 pub(super) fn probe_version(process: &Process, limit: Duration) -> Result<Option<Option<String>>, Refusal> {
-    Ok(port_of(process)?.map(|port| version(&port, limit).ok().flatten()))
+    Ok(diagnostic_port_of(process)?.map(|port| ask_version(&port, limit).ok().flatten()))
 }
 
-fn port_of(process: &Process) -> Result<Option<DiagnosticPort<'_>>, Refusal> {
-    Ok(find_socket(process)?.map(|socket| DiagnosticPort { process, address: PortAddress::HeldDescriptor(socket) }))
+fn diagnostic_port_of(process: &Process) -> Result<Option<DiagnosticPort<'_>>, Refusal> {
+    Ok(find_diagnostic_socket(process)?
+        .map(|socket| DiagnosticPort { process, address: PortAddress::HeldDescriptor(socket) }))
 }
 
 pub(super) fn dump(
     process: &Process,
     mut request: DumpRequest<'_>,
     collected: &mut Collected,
-) -> Result<Dumped, Refusal> {
+) -> Result<DumpOutcome, Refusal> {
     let options = request.options;
-    let port = match &options.socket {
+    let port = match &options.runtime_socket {
         Some(path) => DiagnosticPort { process, address: PortAddress::Path(path.clone()) },
-        None => port_of(process)?.ok_or_else(|| no_socket_refusal(process))?,
+        None => diagnostic_port_of(process)?.ok_or_else(|| no_socket_refusal(process))?,
     };
-    let limit = options.timeout.unwrap_or(super::process_watch::LONGEST_SILENCE);
-    let version = version(&port, limit)?.or_else(|| version_by_path(process)).unwrap_or_else(|| "3.1".into());
+    let limit = options.silence_limit.unwrap_or(super::process_watch::DEFAULT_SILENCE_LIMIT);
+    let version = ask_version(&port, limit)?.or_else(|| version_by_path(process)).unwrap_or_else(|| "3.1".into());
     collected.runtime_version = Some(version.clone());
     if ["2.", "3.0"].iter().any(|old| version.starts_with(old)) {
         let text = format!(".NET Core {version}: too old: no heap snapshot over its diagnostics");
         return Err(Refusal::new(RefusalCode::TooOld, text));
     }
     let rss = process.rss_bytes();
-    let (buffer, no_memory) = buffer_bytes(process.pid, free_memory(process), rss, options.max_buffer_bytes);
-    let risk = no_memory.or_else(|| request.check_space(rss));
-    let plan = plan(process, &version, rss, risk);
-    let pause = plan.pause;
-    request.announce(plan)?;
-    let DumpRequest { file, observer, .. } = request;
-    let watch = ProcessWatch::new(Some(process), options.timeout, observer);
+    let (buffer, no_memory) =
+        buffer_bytes_and_risk(process.pid, free_memory_bytes(process), rss, options.max_buffer_bytes);
+    let risk = no_memory.or_else(|| request.space_refusal(rss));
+    let plan = plan_dump(process, &version, rss, risk);
+    let pause = plan.expected_pause;
+    request.seek_approval(plan)?;
+    let DumpRequest { file, supervisor: observer, .. } = request;
+    let watch = ProcessWatch::new(Some(process), options.silence_limit, observer);
     let dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
     let session_options = SessionOptions {
         buffer_mib: buffer.div_ceil(MIB),
-        includes_names: !options.no_names,
+        includes_names: !options.omit_method_names,
         rss_bytes: rss,
         expected_pause: pause,
     };
@@ -152,15 +154,15 @@ pub(super) fn dump(
 }
 
 /// Size that the buffer may grow to, and the risk that the process does not survive it.
-fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
+fn buffer_bytes_and_risk(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
     let free = free.map_or(u64::MAX, |free| free / 5 * 4);
-    let wanted = asked.unwrap_or_else(|| MIN_BUFFER_BYTES.max(rss / 4 * 5));
+    let wanted = asked.unwrap_or_else(|| USUAL_BUFFER_BYTES.max(rss / 4 * 5));
     let refusal = (free < rss / 3).then(|| Refusal::no_memory(pid, rss, free));
     let buffer = if asked.is_some() { wanted } else { wanted.min(free).max(MIB) };
     (buffer, refusal)
 }
 
-fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> CollectPlan {
+fn plan_dump(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> CollectPlan {
     let gib = rss as f64 / f64::from(1 << 30);
     let pause = CollectPlan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
@@ -172,15 +174,15 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Co
         format_seconds(pause),
         format_bytes(rss / 4 * 5),
     );
-    CollectPlan { text, pause, risk }
+    CollectPlan { text, expected_pause: pause, risk }
 }
 
 /// Reads an answer, for fuzzing.
-pub(super) fn read_answer(bytes: &[u8]) {
+pub(super) fn fuzz_answer(bytes: &[u8]) {
     let Some((header, payload)) = bytes.split_at_checked(20) else { return };
     if ipc::AnswerHead::parse(header).and_then(|head| head.error_in(payload)).is_some() {
         for (texts_before, has_version) in [(4, true), (4, false)] {
-            let _ = version_in(payload, texts_before, has_version);
+            let _ = version_in_payload(payload, texts_before, has_version);
         }
     }
 }
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn the_buffer_is_made_from_the_process_and_what_is_free_to_it() {
         let buffer = |free, rss, asked| {
-            let (bytes, risk) = buffer_bytes(7, free, rss, asked);
+            let (bytes, risk) = buffer_bytes_and_risk(7, free, rss, asked);
             (bytes / MIB, risk.map(|refusal| refusal.code))
         };
         assert_eq!(buffer(None, 80 * MIB, None), (256, None));
@@ -222,12 +224,12 @@ mod tests {
         let texts = ["app", "Linux", "x64", "App", "9.0.7", "linux-x64"].map(encode_text).concat();
         let second = [&[0; 24][..], &texts].concat();
         let third = [&[1, 0, 0, 0][..], &second].concat();
-        assert_eq!(version_in(&second, 4, false).as_deref(), Some("9.0.7"));
-        assert_eq!(version_in(&third, 4, true).as_deref(), Some("9.0.7"));
+        assert_eq!(version_in_payload(&second, 4, false).as_deref(), Some("9.0.7"));
+        assert_eq!(version_in_payload(&third, 4, true).as_deref(), Some("9.0.7"));
         // The layout of another command.
-        assert_eq!(version_in(&third, 4, false), None);
+        assert_eq!(version_in_payload(&third, 4, false), None);
         for cut in 0..third.len() {
-            let _ = version_in(&third[..cut], 4, true);
+            let _ = version_in_payload(&third[..cut], 4, true);
         }
     }
 }

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::ipc::{AnswerWait, DiagnosticPort, IpcError, UNKNOWN_COMMAND_ERROR, encode_text};
 use crate::collect::background_writer::{BackgroundWriter, CHUNK_BYTES};
-use crate::collect::process_watch::{LONGEST_SILENCE, ProcessWatch, read_some};
+use crate::collect::process_watch::{DEFAULT_SILENCE_LIMIT, ProcessWatch, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::request::Dumped;
+use crate::collect::request::DumpOutcome;
 use crate::collect::{CollectProblem, Collected};
-use crate::files::AtExit;
+use crate::files::ExitAction;
 use crate::input::{Severity, TraceFollower};
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_with_noun, format_bytes, format_count};
 
-const PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 /// Heap dump, types, collections, names of types.
 const HEAP_KEYWORDS: u64 = 0x198_0001;
 const VERBOSE_LEVEL: u32 = 5;
@@ -31,8 +31,10 @@ const COLLECTION_END_TIMEOUT: Duration = Duration::from_secs(10);
 /// For the end of a session that goes wrong.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Options of a session.
 pub(super) struct SessionOptions {
     pub(super) buffer_mib: u64,
+    /// Of modules and methods, at the end of the trace.
     pub(super) includes_names: bool,
     /// Memory of the process.
     pub(super) rss_bytes: u64,
@@ -41,7 +43,7 @@ pub(super) struct SessionOptions {
 }
 
 /// Commands that begin a session, the newest first: what stands between the format and the providers.
-fn session_commands(names: bool) -> [(u8, Vec<u8>); 2] {
+fn session_start_commands(names: bool) -> [(u8, Vec<u8>); 2] {
     let rundown = if names { RUNDOWN_KEYWORDS } else { 0 };
     [
         // CollectTracing4: keywords of the rundown, no stacks.
@@ -59,11 +61,15 @@ fn begin_session(
 ) -> Result<(UnixStream, u64), Refusal> {
     let pid = port.process.pid;
     let buffer = u32::try_from(options.buffer_mib).unwrap_or(u32::MAX);
-    let provider =
-        [&HEAP_KEYWORDS.to_le_bytes()[..], &VERBOSE_LEVEL.to_le_bytes(), &encode_text(PROVIDER), &encode_text("")]
-            .concat();
+    let provider = [
+        &HEAP_KEYWORDS.to_le_bytes()[..],
+        &VERBOSE_LEVEL.to_le_bytes(),
+        &encode_text(RUNTIME_PROVIDER),
+        &encode_text(""),
+    ]
+    .concat();
     let mut last = IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR);
-    for (command, middle) in session_commands(options.includes_names) {
+    for (command, middle) in session_start_commands(options.includes_names) {
         let payload =
             [&buffer.to_le_bytes()[..], &NETTRACE_FORMAT.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider]
                 .concat();
@@ -71,15 +77,15 @@ fn begin_session(
         match port.read_answer(&stream, AnswerWait::WhileProcessWorks(watch)) {
             Ok(answer) => {
                 let id = answer.first_chunk::<8>().map(|id| u64::from_le_bytes(*id));
-                let foreign = || Refusal::protocol(&port.name(), ".NET's diagnostics protocol", &answer);
+                let foreign = || Refusal::protocol(&port.description(), ".NET's diagnostics protocol", &answer);
                 return Ok((stream, id.ok_or_else(foreign)?));
             }
             // Nothing has been done: an older command may do.
             Err(IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR)) => last = IpcError::ErrorNumber(UNKNOWN_COMMAND_ERROR),
-            Err(error) => return Err(error.refusal(pid)),
+            Err(error) => return Err(error.into_refusal(pid)),
         }
     }
-    Err(last.refusal(pid))
+    Err(last.into_refusal(pid))
 }
 
 pub(super) fn run_session(
@@ -88,18 +94,21 @@ pub(super) fn run_session(
     mut watch: ProcessWatch<'_>,
     dump_writer: BackgroundWriter,
     collected: &mut Collected,
-) -> Result<Dumped, Refusal> {
+) -> Result<DumpOutcome, Refusal> {
     // A session that has nothing to write is not dropped when its connection is.
     let number = PendingSessionId::default();
     let (address, shared) = (port.address.try_clone(), number.clone());
     let address = address.map_err(|error| Refusal::system("socket", error))?;
-    let stop = AtExit::new(move || shared.wait().into_iter().for_each(|id| address.stop_session(id)));
+    let stop = ExitAction::new(move || shared.wait().into_iter().for_each(|id| address.stop_session(id)));
     let stop = stop.map_err(|error| Refusal::system("signals", error))?;
     let begun = begin_session(port, options, &mut watch);
     number.set(begun.as_ref().ok().map(|(_, id)| *id));
     let (stream, id) = begun?;
-    let (follower, begun, first) =
-        (TraceFollower::default(), Instant::now(), LONGEST_SILENCE.max(options.expected_pause * MAX_EXPECTED_PAUSES));
+    let (follower, begun, first) = (
+        TraceFollower::default(),
+        Instant::now(),
+        DEFAULT_SILENCE_LIMIT.max(options.expected_pause * MAX_EXPECTED_PAUSES),
+    );
     let mut copy = TraceCopy {
         port,
         session_id: id,
@@ -116,23 +125,23 @@ pub(super) fn run_session(
         stop.forget();
     }
     let TraceCopy { follower, watch, dump_writer, .. } = copy;
-    let incomplete = check_collection(port, &follower, options, &watch)?.err();
+    let incomplete = check_trace_whole(port, &follower, options, &watch)?.err();
     let file = dump_writer.finish()?;
     let problems = [
         ("other-session", Severity::Note, follower.collection_count(), 1),
-        ("dropped-events", Severity::Warning, follower.lost_events, 0),
-        ("malformed-block", Severity::Warning, follower.unreadable_places, 0),
+        ("dropped-events", Severity::Warning, follower.lost_event_count, 0),
+        ("malformed-block", Severity::Warning, follower.unreadable_place_count, 0),
     ];
     let problems = problems.into_iter().filter(|(_, _, count, usual)| count > usual);
     collected.problems =
         problems.map(|(code, severity, count, _)| CollectProblem { code, count, first_at: None, severity }).collect();
-    (collected.objects, collected.lost_events) = (Some(follower.objects), follower.lost_events);
-    collected.note_figures(&watch, follower.collection_duration());
+    (collected.objects, collected.lost_events) = (Some(follower.object_count), follower.lost_event_count);
+    collected.note_memory_and_pause(&watch, follower.collection_duration());
     Ok((file, incomplete))
 }
 
 /// Is the trace whole? Inside: why it is kept as incomplete; outside: why it is not kept.
-fn check_collection(
+fn check_trace_whole(
     port: &DiagnosticPort<'_>,
     follower: &TraceFollower,
     options: &SessionOptions,
@@ -140,24 +149,24 @@ fn check_collection(
 ) -> Result<Result<(), Refusal>, Refusal> {
     let incomplete = |text: String| Refusal::new(RefusalCode::Incomplete, text);
     let pid = port.process.pid;
-    if !follower.is_complete && watch.is_dying() {
+    if !follower.is_complete && watch.ends_within_moment() {
         return Err(Refusal::target_died(pid));
     }
-    if follower.lost_events > 0 {
-        let (lost, came) = (count_of(follower.lost_events, "events"), format_count(follower.objects));
+    if follower.lost_event_count > 0 {
+        let (lost, came) = (count_with_noun(follower.lost_event_count, "events"), format_count(follower.object_count));
         let buffer = format_bytes(options.rss_bytes.max(options.buffer_mib << 20).saturating_mul(2)).replace(' ', "");
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
         return Ok(Err(refusal.with_hint(format!("--buffer {buffer} would hold all"))));
     }
     if follower.is_complete && follower.collection_duration().is_some() && follower.missing_type_count() > 0 {
-        let types = count_of(follower.missing_type_count(), "types");
+        let types = count_with_noun(follower.missing_type_count(), "types");
         let refusal = incomplete(format!("{types} of objects have no names in it: another session was open"));
         return Ok(Err(refusal.with_hint("another tool's, or of a run that was killed: ask again, that is gone now")));
     }
     if follower.is_complete && follower.collection_duration().is_some() {
-        return Ok(match follower.unreadable_places {
+        return Ok(match follower.unreadable_place_count {
             0 => Ok(()),
-            count => Err(incomplete(format!("{} of the trace cannot be read", count_of(count, "places")))),
+            count => Err(incomplete(format!("{} of the trace cannot be read", count_with_noun(count, "places")))),
         });
     }
     let where_it_ended =
@@ -183,6 +192,7 @@ impl PendingSessionId {
     }
 }
 
+/// A trace on its way from the runtime into the file.
 struct TraceCopy<'a, 'w> {
     port: &'a DiagnosticPort<'a>,
     session_id: u64,
@@ -206,7 +216,7 @@ impl TraceCopy<'_, '_> {
         let mut gives_up = false;
         loop {
             let read = read_some(&self.stream, &mut chunk);
-            let read = read.map_err(|error| Refusal::system(&self.port.name(), error))?;
+            let read = read.map_err(|error| Refusal::system(&self.port.description(), error))?;
             if read == Some(0) {
                 // What came says whether it is whole.
                 return Ok(());
@@ -214,24 +224,24 @@ impl TraceCopy<'_, '_> {
             let bytes = &chunk[..read.unwrap_or(0)];
             if !bytes.is_empty() {
                 self.dump_writer.write(bytes, &mut self.watch)?;
-                let foreign = |_| Refusal::protocol(&self.port.name(), "NetTrace", bytes);
+                let foreign = |_| Refusal::protocol(&self.port.description(), "NetTrace", bytes);
                 self.follower.feed(bytes).map_err(foreign)?;
             }
             let now = Instant::now();
-            let bulk = (self.follower.bulk_events, self.follower.collection_count());
+            let bulk = (self.follower.bulk_event_count, self.follower.collection_count());
             let is_bulk_new = last_bulk.0 != bulk.0 + bulk.1;
             if is_bulk_new {
                 last_bulk = (bulk.0 + bulk.1, now);
             }
-            if last_block.0 != self.follower.complete_blocks {
-                last_block = (self.follower.complete_blocks, now);
+            if last_block.0 != self.follower.complete_block_count {
+                last_block = (self.follower.complete_block_count, now);
             }
             match &self.stop_request {
                 None => {
-                    gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= WAIT_AFTER_LOSS;
+                    gives_up = self.follower.lost_event_count > 0 && now - last_bulk.1 >= WAIT_AFTER_LOSS;
                     if self.follower.collection_duration().is_some() || gives_up {
                         self.stop_request = Some((self.port.send_stop(self.session_id)?, now));
-                    } else if self.follower.objects == 0 && now - self.begun_at >= self.first_object_timeout {
+                    } else if self.follower.object_count == 0 && now - self.begun_at >= self.first_object_timeout {
                         return Err(self.no_collection_refusal());
                     }
                     self.watch.check_progress(is_bulk_new)?;

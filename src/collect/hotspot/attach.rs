@@ -19,9 +19,9 @@ use rustix::process::Signal;
 use super::perfdata::PerfData;
 use crate::collect::TargetRuntime;
 use crate::collect::detect::check_runtime;
-use crate::collect::ports::connect_to_socket;
+use crate::collect::ports::connect_unix;
 use crate::collect::private_folder::{
-    open_in_root, open_working_folder, path_of, place_attach_file, remove_old_attach_file,
+    descriptor_path, open_in_root, open_working_folder, place_attach_file, remove_old_attach_file,
 };
 use crate::collect::process::{Process, read_proc_file, user_name};
 use crate::collect::process_watch::CONNECT_TIMEOUT;
@@ -48,17 +48,17 @@ pub(super) fn connect(
         return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint("only a restart without it helps"));
     }
     let name = attach_file_name(process);
-    for folder in [open_working_folder(process), open_tmp(process)].into_iter().flatten() {
+    for folder in [open_working_folder(process), open_tmp_folder(process)].into_iter().flatten() {
         remove_old_attach_file(process, &folder, &name);
     }
-    if let Some(stream) = open_socket(process)? {
+    if let Some(stream) = connect_to_open_socket(process)? {
         return Ok(stream);
     }
     if !process.state()?.catches(Signal::QUIT) {
-        return Err(process.not_caught_refusal("SIGQUIT"));
+        return Err(process.signal_not_caught_refusal("SIGQUIT"));
     }
     check_runtime(process, TargetRuntime::Hotspot)?;
-    if data.is_some_and(|data| !reopens_lost_socket(data)) && is_listening(process) {
+    if data.is_some_and(|data| !reopens_lost_socket(data)) && is_listening_for_attach(process) {
         let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);
         return Err(Refusal::new(RefusalCode::SocketMissing, text)
             .with_hint("this version of Java opens it once only: nothing but a restart helps"));
@@ -68,7 +68,7 @@ pub(super) fn connect(
 
 /// The socket that is there; a file that nobody listens behind is none. What cannot be looked at is not taken for absent: a
 /// signal would follow.
-fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
+fn connect_to_open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
     let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     let failed = |error: io::Error| Refusal::system(&format!("process {}: {path}", process.pid), error);
     let found = match open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) {
@@ -80,7 +80,7 @@ fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
     if ![process.uid, 0].contains(&facts.st_uid) {
         return Ok(None);
     }
-    match connect_to(process, path_of(&found), &path) {
+    match connect_to(process, descriptor_path(&found), &path) {
         Err(Refusal { code: RefusalCode::SocketMissing, .. }) => Ok(None),
         connected => connected.map(Some),
     }
@@ -88,7 +88,7 @@ fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
 
 /// Connects to a socket, of which `name` is told.
 fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<UnixStream, Refusal> {
-    connect_to_socket(path, CONNECT_TIMEOUT).map_err(|error| match error.kind() {
+    connect_unix(path, CONNECT_TIMEOUT).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => {
             Refusal::timeout(process.pid, CONNECT_TIMEOUT).with_hint("its attach socket takes no connection")
         }
@@ -108,9 +108,10 @@ pub(crate) fn has_socket(process: &Process) -> bool {
 
 /// Java 14, and 11 from 11.0.13, open the socket anew when its file is gone.
 fn reopens_lost_socket(data: &PerfData) -> bool {
-    let update =
-        data.version().and_then(|version| version.strip_prefix("11.0.")?.split(['.', '+', '_']).next()?.parse().ok());
-    match data.java_version() {
+    let update = data
+        .full_java_version()
+        .and_then(|version| version.strip_prefix("11.0.")?.split(['.', '+', '_']).next()?.parse().ok());
+    match data.java_major_version() {
         Some(11) => update.is_some_and(|update: u32| update >= 13),
         Some(major) => major >= 14,
         None => true,
@@ -118,7 +119,7 @@ fn reopens_lost_socket(data: &PerfData) -> bool {
 }
 
 /// Does the process listen, though the file may be gone?
-fn is_listening(process: &Process) -> bool {
+fn is_listening_for_attach(process: &Process) -> bool {
     let table = read_proc_file(process.pid, "net/unix").unwrap_or_default();
     let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     // The name that it was bound to; then it is renamed.
@@ -132,7 +133,7 @@ fn attach_file_name(process: &Process) -> String {
     format!(".attach_pid{}", process.namespace_pid)
 }
 
-fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
+fn open_tmp_folder(process: &Process) -> rustix::io::Result<OwnedFd> {
     open_in_root(process, "/tmp", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
@@ -141,9 +142,9 @@ fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
 /// in the way and cannot be taken away.
 fn remove_dead_socket(process: &Process) -> Result<(), Refusal> {
     let name = format!(".java_pid{}", process.namespace_pid);
-    let Ok(folder) = open_tmp(process) else { return Ok(()) };
+    let Ok(folder) = open_tmp_folder(process) else { return Ok(()) };
     let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
-    if facts.st_uid == process.uid || is_listening(process) {
+    if facts.st_uid == process.uid || is_listening_for_attach(process) {
         return Ok(());
     }
     let is_socket = FileType::from_raw_mode(facts.st_mode) == FileType::Socket;
@@ -162,16 +163,16 @@ fn wake_and_connect(process: &Process, patience: Duration) -> Result<UnixStream,
     remove_dead_socket(process)?;
     let waited_for = AttachFileInUse::default();
     let mark = open_working_folder(process)
-        .and_then(|folder| place_attach_file(process, &folder, &name, waited_for.wait(process)))
-        .or_else(|_| place_attach_file(process, &open_tmp(process)?, &name, waited_for.wait(process)))
+        .and_then(|folder| place_attach_file(process, &folder, &name, waited_for.exit_wait(process)))
+        .or_else(|_| place_attach_file(process, &open_tmp_folder(process)?, &name, waited_for.exit_wait(process)))
         .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
     mark.run_unless_ending(|| {
         process.send_wake_signal(Signal::QUIT, "SIGQUIT")?;
-        waited_for.set(true);
+        waited_for.set_awaited(true);
         Ok(())
     })?;
-    let connected = wait_for_socket(process, patience);
-    waited_for.set(false);
+    let connected = await_socket_and_connect(process, patience);
+    waited_for.set_awaited(false);
     connected
 }
 
@@ -180,16 +181,16 @@ fn wake_and_connect(process: &Process, patience: Duration) -> Result<UnixStream,
 struct AttachFileInUse(Arc<AtomicBool>);
 
 impl AttachFileInUse {
-    fn set(&self, is_awaited: bool) {
+    fn set_awaited(&self, is_awaited: bool) {
         self.0.store(is_awaited, Ordering::SeqCst);
     }
 
-    /// Waits for the JVM's socket at the end of the program.
-    fn wait(&self, process: &Process) -> impl FnOnce() + Send + 'static {
+    /// What the end of the program does: it waits for the JVM's socket.
+    fn exit_wait(&self, process: &Process) -> impl FnOnce() + Send + 'static {
         let (is_awaited, pid, start) = (Arc::clone(&self.0), process.pid, process.start_ticks);
         move || {
             // One that an ended process has left is nobody's.
-            let has_own_socket = |process: &Process| has_socket(process) && is_listening(process);
+            let has_own_socket = |process: &Process| has_socket(process) && is_listening_for_attach(process);
             let asked = Instant::now();
             while is_awaited.load(Ordering::SeqCst) && asked.elapsed() < SOCKET_OPEN_GRACE {
                 // It may have ended, and its number be another's.
@@ -203,12 +204,12 @@ impl AttachFileInUse {
 }
 
 /// Connects to the socket that the JVM was asked for.
-fn wait_for_socket(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
+fn await_socket_and_connect(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
     let asked = Instant::now();
     let mut pause = Duration::from_millis(10);
     loop {
         std::thread::sleep(pause);
-        if let Some(stream) = open_socket(process)? {
+        if let Some(stream) = connect_to_open_socket(process)? {
             return Ok(stream);
         }
         if !process.is_alive() {
@@ -227,6 +228,7 @@ pub(super) fn send_command(mut stream: &UnixStream, command: &str, arguments: [&
     stream.write_all(format!("1\0{command}\0{first}\0{second}\0\0").as_bytes())
 }
 
+/// What a JVM has replied so far.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     bytes: Vec<u8>,
@@ -234,7 +236,7 @@ pub(super) struct Reply {
 
 impl Reply {
     /// Reads what is there, and keeps `most` bytes or a few more. Returns true at the end; a JVM that ends closes too.
-    pub(super) fn read(&mut self, mut stream: &UnixStream, most: usize) -> io::Result<bool> {
+    pub(super) fn read_available(&mut self, mut stream: &UnixStream, most: usize) -> io::Result<bool> {
         let mut chunk = [0u8; 4096];
         loop {
             match stream.read(&mut chunk) {
@@ -300,16 +302,16 @@ pub(super) fn parse_dump_report(text: &str) -> Option<DumpReport> {
     Some(DumpReport::WithSize { bytes: bytes.parse().ok()?, pause: Duration::from_secs_f64(seconds) })
 }
 
-type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
+type FolderOpener = fn(&Process) -> rustix::io::Result<OwnedFd>;
 
 /// A file there takes memory.
 pub(super) const MEMORY_FOLDER: &str = "/dev/shm";
 
 /// Folders for a file that a JVM writes for us, tried in this order.
-pub(super) fn candidate_folders() -> [(&'static str, OpenFolder); 3] {
+pub(super) fn candidate_folders() -> [(&'static str, FolderOpener); 3] {
     const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
     [
-        ("/tmp", open_tmp),
+        ("/tmp", open_tmp_folder),
         ("", open_working_folder),
         (MEMORY_FOLDER, |process| open_in_root(process, MEMORY_FOLDER, FOLDER_FLAGS)),
     ]

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::attach::{Reply, send_command};
 use crate::collect::process::Process;
-use crate::collect::process_watch::{ProcessWatch, wait_until_readable};
+use crate::collect::process_watch::{ProcessWatch, wait_tick_for_bytes};
 use crate::collect::refusal::{Refusal, RefusalCode};
 
 /// A hundred thousand classes take some 10 MB. The text is read whole before it is written: an output that stalls must not
 /// let a JVM wait that counts while it sends.
-const MAX_TEXT_BYTES: usize = 64 << 20;
+const MAX_HISTOGRAM_BYTES: usize = 64 << 20;
 
 /// Asks for the histogram: of what is reachable, which takes a collection, or of all there is. Gives the text and the time to
 /// the reply. Error: `incomplete` without the line of totals, which is the last one; the JVM's own words.
@@ -28,13 +28,13 @@ pub(super) fn ask_for_histogram(
     send_command(stream, "jcmd", [command, ""]).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
     let mut reply = Reply::default();
     let mut known_bytes = 0;
-    while !reply.read(stream, MAX_TEXT_BYTES).map_err(failed)? {
+    while !reply.read_available(stream, MAX_HISTOGRAM_BYTES).map_err(failed)? {
         watch.check_progress(reply.len() > known_bytes)?;
         known_bytes = reply.len();
-        wait_until_readable(stream);
+        wait_tick_for_bytes(stream);
     }
     let took = asked.elapsed();
-    let or_target_died = |refusal| if watch.is_dying() { Refusal::target_died(pid) } else { refusal };
+    let or_target_died = |refusal| if watch.ends_within_moment() { Refusal::target_died(pid) } else { refusal };
     let (code, text) = reply.parse(pid).map_err(or_target_died)?;
     let last = text.lines().next_back().unwrap_or("no reason given");
     if code == 0 && last.starts_with("Total ") {

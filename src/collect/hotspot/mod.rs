@@ -18,15 +18,15 @@ use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use super::background_writer::{BackgroundWriter, LARGE_WRITE_QUEUE_BYTES, SMALL_WRITE_QUEUE_BYTES};
 use super::process::Process;
-use super::process_watch::{LONGEST_SILENCE, ProcessWatch};
+use super::process_watch::{DEFAULT_SILENCE_LIMIT, ProcessWatch};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::request::{DumpRequest, Dumped};
+use super::request::{DumpOutcome, DumpRequest};
 use super::{CollectPlan, Collected};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 use histogram::ask_for_histogram;
 pub(super) use perfdata::PerfData;
-use transfer::{DumpAnswer, DumpChannel, FIRST_VERSION_WITH_SEGMENTS, RequestOptions, Transfer};
+use transfer::{DumpAnswer, DumpChannel, FIRST_VERSION_WITH_SEGMENT_FILES, RequestOptions, Transfer};
 
 /// The first that writes into what is there already.
 const FIRST_VERSION_WITH_OVERWRITE: u32 = 9;
@@ -41,65 +41,72 @@ pub(super) fn dump(
     process: &Process,
     mut request: DumpRequest<'_>,
     collected: &mut Collected,
-) -> Result<Dumped, Refusal> {
+) -> Result<DumpOutcome, Refusal> {
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
-    let major = data.and_then(PerfData::java_version).or_else(|| java_version_by_path(process));
-    collected.runtime_version = data.and_then(|data| data.version().map(String::from));
+    let major = data.and_then(PerfData::java_major_version).or_else(|| java_8_by_path(process));
+    collected.runtime_version = data.and_then(|data| data.full_java_version().map(String::from));
     if let Some(old) = major.filter(|&major| major < 8) {
         let text = format!("Java {old}: too old: no heap snapshot over its diagnostics");
         let hint = format!("its own JDK's jmap may do: jmap -dump:live,format=b,file=FILE {}", process.pid);
         return Err(Refusal::new(RefusalCode::TooOld, text).with_hint(hint));
     }
     let rss = process.rss_bytes();
-    let heap = data.and_then(PerfData::heap_bytes).map_or(rss, |heap| heap.min(rss));
-    let is_histogram = options.histogram;
+    let heap = data.and_then(PerfData::used_heap_bytes).map_or(rss, |heap| heap.min(rss));
+    let is_histogram = options.take_histogram;
     let expected = if is_histogram { 0 } else { heap / 100 * DUMP_SIZE_PERCENT_OF_HEAP };
     let (pause, work) = match is_histogram {
         true => (HISTOGRAM_PAUSE_PER_GIB, "its objects are counted"),
         false => (PAUSE_PER_GIB, "the heap is written"),
     };
     let pause = CollectPlan::rounded_pause(pause.mul_f64(heap as f64 / f64::from(1 << 30)));
-    request.announce(plan(process, data, work, pause, request.check_space(expected)))?;
-    let attach =
-        || attach_as_owner(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(LONGEST_SILENCE));
+    request.seek_approval(plan_dump(process, data, work, pause, request.space_refusal(expected)))?;
+    let attach = || {
+        attach_as_owner(
+            process,
+            data,
+            major,
+            options.runtime_socket.as_deref(),
+            options.silence_limit.unwrap_or(DEFAULT_SILENCE_LIMIT),
+        )
+    };
     let mut way = if major.is_some_and(|major| major < FIRST_VERSION_WITH_OVERWRITE) {
         DumpChannel::File
     } else {
         DumpChannel::Fifo
     };
-    let DumpRequest { mut file, observer, .. } = request;
+    let DumpRequest { mut file, supervisor: observer, .. } = request;
     if is_histogram {
         let stream = attach()?;
-        let mut watch = ProcessWatch::new(Some(process), options.timeout, observer);
+        let mut watch = ProcessWatch::new(Some(process), options.silence_limit, observer);
         let (text, pause) = ask_for_histogram(process, &stream, &mut watch, options.include_unreachable)?;
-        collected.note_figures(&watch, Some(pause));
+        collected.note_memory_and_pause(&watch, Some(pause));
         file.write(format!("{}\n{text}\n", collected.taken_at).as_bytes())?;
         return Ok((file, None));
     }
     loop {
         let stream = attach()?;
-        let watch = ProcessWatch::new(Some(process), options.timeout, &mut *observer);
+        let watch = ProcessWatch::new(Some(process), options.silence_limit, &mut *observer);
         let folder = file.folder();
         let (own, is_forced) = (folder.as_deref(), options.accept_risk);
         let request = RequestOptions {
             includes_unreachable: options.include_unreachable,
-            java_version: major,
+            java_major_version: major,
             output_folder: own,
             expected_bytes: expected,
             ignores_free_space: is_forced,
         };
-        let transfer = Transfer::begin(process, watch, stream, way, request)?;
+        let transfer = Transfer::prepare(process, watch, stream, way, request)?;
         // From 22 on it stands still for its own file alone, which it copies into the FIFO when it has gone on.
-        let has_gone_on = major.is_some_and(|major| major >= FIRST_VERSION_WITH_SEGMENTS);
+        let has_gone_on = major.is_some_and(|major| major >= FIRST_VERSION_WITH_SEGMENT_FILES);
         let mut dump_writer =
             BackgroundWriter::start(file, if has_gone_on { SMALL_WRITE_QUEUE_BYTES } else { LARGE_WRITE_QUEUE_BYTES })?;
         let (answer, watch) = transfer.run(&mut dump_writer)?;
         file = dump_writer.finish()?;
         match answer {
             DumpAnswer::Created(pause) => {
-                collected.note_figures(&watch, Some(pause));
+                collected.note_memory_and_pause(&watch, Some(pause));
                 return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
@@ -112,16 +119,22 @@ pub(super) fn dump(
     }
 }
 
-/// Java 8 lies in another folder than those behind it; it may publish no counters.
-fn java_version_by_path(process: &Process) -> Option<u32> {
+/// 8 where the library lies in the folder of that version, which may publish no counters; else nothing.
+fn java_8_by_path(process: &Process) -> Option<u32> {
     const JAVA_8_LIBRARY_FOLDERS: [&str; 4] = ["/lib/amd64/", "/lib/aarch64/", "/lib/i386/", "/lib/ppc64le/"];
     let files = process.mapped_files().ok()?;
     let library = files.iter().find(|file| file.ends_with("/libjvm.so"))?;
     JAVA_8_LIBRARY_FOLDERS.iter().any(|folder| library.contains(folder)).then_some(8)
 }
 
-fn plan(process: &Process, data: Option<&PerfData>, work: &str, pause: Duration, risk: Option<Refusal>) -> CollectPlan {
-    let version = data.and_then(PerfData::version).map_or(String::new(), |version| format!(" {version}"));
+fn plan_dump(
+    process: &Process,
+    data: Option<&PerfData>,
+    work: &str,
+    pause: Duration,
+    risk: Option<Refusal>,
+) -> CollectPlan {
+    let version = data.and_then(PerfData::full_java_version).map_or(String::new(), |version| format!(" {version}"));
     let command = data.and_then(PerfData::command).unwrap_or(&process.name);
     let name = command.split_whitespace().next().unwrap_or_default();
     let text = format!(
@@ -130,7 +143,7 @@ fn plan(process: &Process, data: Option<&PerfData>, work: &str, pause: Duration,
         format_bytes(process.rss_bytes()),
         format_seconds(pause),
     );
-    CollectPlan { text, pause, risk }
+    CollectPlan { text, expected_pause: pause, risk }
 }
 
 /// Connects, to Java 8 as the process's own user: it takes root's word from version 9 on.
@@ -160,13 +173,13 @@ fn attach_as_owner(
 }
 
 /// Reads counters of a JVM, a reply of its attach socket, and the records of a dump, for fuzzing.
-pub fn read_answer(bytes: &[u8]) {
+pub fn fuzz_answer(bytes: &[u8]) {
     if let Some(data) = PerfData::parse(bytes) {
         let _ = (
-            data.version(),
-            data.java_version(),
+            data.full_java_version(),
+            data.java_major_version(),
             data.command(),
-            data.heap_bytes(),
+            data.used_heap_bytes(),
             data.is_attach_disabled(),
             data.gc_time(),
         );

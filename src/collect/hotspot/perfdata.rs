@@ -42,11 +42,12 @@ const TEXT_COUNTERS: [&str; 6] = [
     ARGUMENTS_COUNTER,
 ];
 
+/// The counters of a JVM, as far as they matter.
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
-    texts: HashMap<&'static str, String>,
+    text_counters: HashMap<&'static str, String>,
     /// Bytes in use of the heap's parts.
-    used_bytes: Vec<i64>,
+    used_bytes_by_space: Vec<i64>,
     /// In the collectors, since the start; none where no collector says so.
     gc_ticks: Option<i64>,
     ticks_per_second: i64,
@@ -101,7 +102,7 @@ impl PerfData {
                     let raw: [u8; 8] = entry.get(data..data.checked_add(8)?)?.try_into().ok()?;
                     let number = if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) };
                     if is_used_bytes_counter(name) {
-                        found.used_bytes.push(number);
+                        found.used_bytes_by_space.push(number);
                     } else if is_gc_time_counter(name) {
                         found.gc_ticks = Some(found.gc_ticks.unwrap_or(0).saturating_add(number.max(0)));
                     } else if name == TICK_FREQUENCY_COUNTER.as_bytes() {
@@ -111,7 +112,7 @@ impl PerfData {
                 (b'B', 1..) => {
                     if let Some(name) = TEXT_COUNTERS.iter().find(|known| known.as_bytes() == name) {
                         let text = String::from_utf8_lossy(text_at(entry, data, vector)?).into_owned();
-                        found.texts.insert(name, text);
+                        found.text_counters.insert(name, text);
                     }
                 }
                 _ => {}
@@ -121,39 +122,39 @@ impl PerfData {
         Some(found)
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
-        self.texts.get(name).map(String::as_str).filter(|text| !text.is_empty())
+    fn text_counter(&self, name: &str) -> Option<&str> {
+        self.text_counters.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
     /// `17.0.15`.
-    pub(crate) fn version(&self) -> Option<&str> {
-        self.text(JAVA_VERSION_COUNTER)
+    pub(crate) fn full_java_version(&self) -> Option<&str> {
+        self.text_counter(JAVA_VERSION_COUNTER)
     }
 
     /// 8, 11, 17.
-    pub(crate) fn java_version(&self) -> Option<u32> {
-        let text = self.text(SPECIFICATION_VERSION_COUNTER)?;
+    pub(crate) fn java_major_version(&self) -> Option<u32> {
+        let text = self.text_counter(SPECIFICATION_VERSION_COUNTER)?;
         text.strip_prefix("1.").unwrap_or(text).parse().ok()
     }
 
-    /// Command that was started: a class with its arguments.
+    /// Command that was started: a class, or the path of a JAR, with its arguments.
     pub(crate) fn command(&self) -> Option<&str> {
-        self.text(COMMAND_COUNTER)
+        self.text_counter(COMMAND_COUNTER)
     }
 
     pub(crate) fn is_attach_disabled(&self) -> bool {
-        self.text(CAPABILITIES_COUNTER).is_some_and(|letters| letters.starts_with('0'))
+        self.text_counter(CAPABILITIES_COUNTER).is_some_and(|letters| letters.starts_with('0'))
     }
 
     /// Bytes of the heap in use, garbage included. Not known of collectors that count otherwise.
-    pub(crate) fn heap_bytes(&self) -> Option<u64> {
-        let flags = self.text(FLAGS_COUNTER).unwrap_or_default();
-        let arguments = self.text(ARGUMENTS_COUNTER).unwrap_or_default();
+    pub(crate) fn used_heap_bytes(&self) -> Option<u64> {
+        let flags = self.text_counter(FLAGS_COUNTER).unwrap_or_default();
+        let arguments = self.text_counter(ARGUMENTS_COUNTER).unwrap_or_default();
         let counts_otherwise = |text: &str| text.contains("+UseZGC") || text.contains("+UseShenandoahGC");
         if counts_otherwise(flags) || counts_otherwise(arguments) {
             return None;
         }
-        let used = self.used_bytes.iter().map(|&bytes| bytes.max(0) as u64);
+        let used = self.used_bytes_by_space.iter().map(|&bytes| bytes.max(0) as u64);
         let bytes = used.fold(0u64, u64::saturating_add);
         (bytes > 0).then_some(bytes)
     }
@@ -238,14 +239,14 @@ mod tests {
         for is_little in [true, false] {
             let data = PerfData::parse(&written(is_little, &ENTRIES)).expect("counters");
             assert_eq!(
-                (data.version(), data.java_version(), data.heap_bytes()),
+                (data.full_java_version(), data.java_major_version(), data.used_heap_bytes()),
                 (Some("1.8.0_402"), Some(8), Some(1030))
             );
             assert!(data.is_attach_disabled() && data.command().is_none());
             assert_eq!(data.gc_time(), Some(Duration::from_secs(7)));
         }
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
-        assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").heap_bytes(), None);
+        assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").used_heap_bytes(), None);
     }
 
     /// Entries that lie in each other would be read again and again, each with a name of all that follows.
@@ -260,11 +261,12 @@ mod tests {
             bytes[at + 12..at + 16].copy_from_slice(b"B\0\0\0");
             bytes[at + 16..at + 20].copy_from_slice(&20i32.to_le_bytes());
         }
-        let texts = |data: Option<PerfData>| data.map_or(0, |data| data.texts.values().map(String::len).sum::<usize>());
+        let texts =
+            |data: Option<PerfData>| data.map_or(0, |data| data.text_counters.values().map(String::len).sum::<usize>());
         assert!(texts(PerfData::parse(&bytes)) <= bytes.len());
         // No length: it would stand still.
         bytes[32..36].copy_from_slice(&0i32.to_le_bytes());
-        assert_eq!(PerfData::parse(&bytes).expect("no entries").used_bytes.len(), 0);
+        assert_eq!(PerfData::parse(&bytes).expect("no entries").used_bytes_by_space.len(), 0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::attach::{
 use super::hprof_check::HprofCheck;
 use crate::collect::background_writer::{BackgroundWriter, CHUNK_BYTES};
 use crate::collect::dump_file::check_space;
-use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
+use crate::collect::private_folder::{PrivateFolder, remove_leftover_folders};
 use crate::collect::process::Process;
 use crate::collect::process_watch::{POLL_INTERVAL, ProcessWatch};
 use crate::collect::refusal::{Refusal, RefusalCode};
@@ -24,7 +24,7 @@ use crate::collect::refusal::{Refusal, RefusalCode};
 /// The kernel's most for a pipe of a user.
 const PIPE_BYTES: usize = 1 << 20;
 /// From this version on a JVM has a file beside the FIFO, to the end.
-pub(super) const FIRST_VERSION_WITH_SEGMENTS: u32 = 22;
+pub(super) const FIRST_VERSION_WITH_SEGMENT_FILES: u32 = 22;
 /// A FIFO whose writer has not come, or has gone, is always ready.
 const NO_WRITER_PAUSE: Duration = Duration::from_millis(5);
 
@@ -35,12 +35,13 @@ pub(super) enum DumpChannel {
     File,
 }
 
+/// Options of a request to a JVM.
 #[derive(Clone, Copy)]
 pub(super) struct RequestOptions<'o> {
     /// Unreachable objects too.
     pub(super) includes_unreachable: bool,
     /// The version of Java, where it is known.
-    pub(super) java_version: Option<u32>,
+    pub(super) java_major_version: Option<u32>,
     /// The folder of the user's file.
     pub(super) output_folder: Option<&'o Path>,
     /// Bytes of the dump, about.
@@ -50,12 +51,13 @@ pub(super) struct RequestOptions<'o> {
 }
 
 impl RequestOptions<'_> {
-    /// Does a JVM have a file beside the FIFO?
-    fn has_segments(&self) -> bool {
-        self.java_version.is_none_or(|major| major >= FIRST_VERSION_WITH_SEGMENTS)
+    /// Does a JVM have a file beside the FIFO? Where its version is not known it may.
+    fn may_write_segment_files(&self) -> bool {
+        self.java_major_version.is_none_or(|major| major >= FIRST_VERSION_WITH_SEGMENT_FILES)
     }
 }
 
+/// A JVM's answer to the request for a dump.
 pub(super) enum DumpAnswer {
     /// A dump, which is whole; it stood still for so long.
     Created(Duration),
@@ -70,13 +72,13 @@ struct ArrivalTimes {
     longest_silence: Duration,
     /// The first ones after the longest silence, and the last of all.
     resumed_at: Instant,
-    last_at: Instant,
+    last_arrival_at: Instant,
 }
 
 impl ArrivalTimes {
     fn begin() -> Self {
         let now = Instant::now();
-        ArrivalTimes { waiting_since: now, longest_silence: Duration::ZERO, resumed_at: now, last_at: now }
+        ArrivalTimes { waiting_since: now, longest_silence: Duration::ZERO, resumed_at: now, last_arrival_at: now }
     }
 
     fn note_arrival(&mut self, now: Instant) {
@@ -84,12 +86,12 @@ impl ArrivalTimes {
         if silence > self.longest_silence {
             (self.longest_silence, self.resumed_at) = (silence, now);
         }
-        self.last_at = now;
+        self.last_arrival_at = now;
     }
 
     /// Duration of the bytes behind the longest silence.
-    fn time_after_silence(&self) -> Duration {
-        self.last_at.saturating_duration_since(self.resumed_at)
+    fn time_after_longest_silence(&self) -> Duration {
+        self.last_arrival_at.saturating_duration_since(self.resumed_at)
     }
 }
 
@@ -101,7 +103,7 @@ pub(super) struct Transfer<'a> {
     channel: DumpChannel,
     options: RequestOptions<'a>,
     /// Removed before the FIFO is closed: a JVM that comes late must not wait in it.
-    folder: Option<PrivateFolder>,
+    private_folder: Option<PrivateFolder>,
     fifo: Option<File>,
     reply: Reply,
     arrivals: ArrivalTimes,
@@ -110,15 +112,15 @@ pub(super) struct Transfer<'a> {
 
 impl<'a> Transfer<'a> {
     /// Makes what the JVM will write to.
-    pub(super) fn begin(
+    pub(super) fn prepare(
         process: &'a Process,
         watch: ProcessWatch<'a>,
         stream: UnixStream,
         channel: DumpChannel,
         options: RequestOptions<'a>,
     ) -> Result<Self, Refusal> {
-        remove_all_leftovers(process, options.output_folder);
-        let folder = folder_for(process, channel, &options)?;
+        remove_all_leftover_folders(process, options.output_folder);
+        let folder = make_folder_for(process, channel, &options)?;
         let fifo = match channel {
             DumpChannel::Fifo => Some(folder.make_fifo(process)?),
             DumpChannel::File => {
@@ -137,7 +139,7 @@ impl<'a> Transfer<'a> {
             stream,
             channel,
             options,
-            folder: Some(folder),
+            private_folder: Some(folder),
             fifo,
             reply: Reply::default(),
             arrivals: ArrivalTimes::begin(),
@@ -149,12 +151,12 @@ impl<'a> Transfer<'a> {
     pub(super) fn run(mut self, dump_writer: &mut BackgroundWriter) -> Result<(DumpAnswer, ProcessWatch<'a>), Refusal> {
         let asked = Instant::now();
         self.send_request()?;
-        let keeps_folder = self.channel == DumpChannel::File || self.options.has_segments();
-        let mut count = self.copy_from_fifo(keeps_folder, dump_writer)?;
+        let keeps_folder = self.channel == DumpChannel::File || self.options.may_write_segment_files();
+        let mut count = self.copy_until_reply(keeps_folder, dump_writer)?;
         let took = asked.elapsed();
-        let copied = match self.options.java_version {
-            Some(major) if major >= FIRST_VERSION_WITH_SEGMENTS && self.channel == DumpChannel::Fifo => {
-                self.arrivals.time_after_silence()
+        let copied = match self.options.java_major_version {
+            Some(major) if major >= FIRST_VERSION_WITH_SEGMENT_FILES && self.channel == DumpChannel::Fifo => {
+                self.arrivals.time_after_longest_silence()
             }
             _ => Duration::ZERO,
         };
@@ -168,7 +170,7 @@ impl<'a> Transfer<'a> {
                 DumpReport::WithSize { bytes, .. } => Some(bytes),
                 DumpReport::WithoutSize => None,
             };
-            count = self.copy_file(most, dump_writer)?;
+            count = self.copy_dump_file(most, dump_writer)?;
         }
         let (said, pause) = match created {
             DumpReport::WithSize { bytes, pause } => (bytes, pause.saturating_sub(copied)),
@@ -188,7 +190,7 @@ impl<'a> Transfer<'a> {
 
     /// A process that ends answers anything.
     fn or_target_died(&self, refusal: Refusal) -> Refusal {
-        if self.watch.is_dying() { Refusal::target_died(self.process.pid) } else { refusal }
+        if self.watch.ends_within_moment() { Refusal::target_died(self.process.pid) } else { refusal }
     }
 
     fn system_refusal(&self, what: &str, error: impl Into<io::Error>) -> Refusal {
@@ -196,7 +198,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn send_request(&self) -> Result<(), Refusal> {
-        let path = self.folder.as_ref().map(|folder| folder.path_in_process.as_str()).unwrap_or_default();
+        let path = self.private_folder.as_ref().map(|folder| folder.dump_path_in_process.as_str()).unwrap_or_default();
         let asked = match (self.channel, self.options.includes_unreachable) {
             (DumpChannel::Fifo, true) => {
                 send_command(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""])
@@ -211,8 +213,8 @@ impl<'a> Transfer<'a> {
         asked.map_err(|error| self.system_refusal("its attach socket", error))
     }
 
-    /// Copies what comes through the FIFO until the reply has come. Gives the number of bytes.
-    fn copy_from_fifo(&mut self, keeps_folder: bool, dump_writer: &mut BackgroundWriter) -> Result<u64, Refusal> {
+    /// Copies what comes through the FIFO, where there is one, until the reply has come. Gives the number of bytes.
+    fn copy_until_reply(&mut self, keeps_folder: bool, dump_writer: &mut BackgroundWriter) -> Result<u64, Refusal> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let (mut count, mut is_answered) = (0u64, false);
         let tick = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.as_nanos() as i64 };
@@ -241,7 +243,7 @@ impl<'a> Transfer<'a> {
                 self.arrivals.note_arrival(Instant::now());
                 if count == 0 && !keeps_folder {
                     // The JVM has opened the FIFO: killed from here on, nothing is left of us.
-                    drop(self.folder.take());
+                    drop(self.private_folder.take());
                 }
                 count += read as u64;
                 self.hprof_check.feed(&chunk[..read]);
@@ -268,9 +270,9 @@ impl<'a> Transfer<'a> {
             drop(fds);
             is_answered = self
                 .reply
-                .read(&self.stream, MAX_REPLY_BYTES)
+                .read_available(&self.stream, MAX_REPLY_BYTES)
                 .map_err(|error| self.system_refusal("its attach socket", error))?;
-            if is_answered && self.reply.is_empty() && self.watch.is_dying() {
+            if is_answered && self.reply.is_empty() && self.watch.ends_within_moment() {
                 return Err(Refusal::target_died(self.process.pid));
             }
             self.watch.check_progress(progressed)?;
@@ -286,9 +288,9 @@ impl<'a> Transfer<'a> {
 
     /// Copies the file that the JVM has written: `most` bytes, where it says how many, and one more: that would say that it is
     /// not the file of which the reply speaks.
-    fn copy_file(&mut self, most: Option<u64>, dump_writer: &mut BackgroundWriter) -> Result<u64, Refusal> {
-        let Some(folder) = self.folder.take() else { return Ok(0) };
-        let file = folder.open_file().map(File::from).map_err(|error| self.system_refusal("its file", error))?;
+    fn copy_dump_file(&mut self, most: Option<u64>, dump_writer: &mut BackgroundWriter) -> Result<u64, Refusal> {
+        let Some(folder) = self.private_folder.take() else { return Ok(0) };
+        let file = folder.open_dump_file().map(File::from).map_err(|error| self.system_refusal("its file", error))?;
         let facts = file.metadata().map_err(|error| self.system_refusal("its file", error))?;
         if !facts.is_file() {
             return Err(Refusal::new(
@@ -313,7 +315,7 @@ impl<'a> Transfer<'a> {
 
     /// The JVM's own words: code 0 does not mean success.
     fn refusal_of_reply(&self, text: &str) -> Refusal {
-        if self.watch.is_dying() {
+        if self.watch.ends_within_moment() {
             return Refusal::target_died(self.process.pid);
         }
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
@@ -327,25 +329,29 @@ impl<'a> Transfer<'a> {
 }
 
 /// Removes folders of runs at this process that were killed: a JVM may wait in one, and would take no request.
-fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
+fn remove_all_leftover_folders(process: &Process, own: Option<&Path>) {
     for (_, open) in candidate_folders() {
         if let Ok(parent) = open(process) {
-            remove_leftovers(process, parent);
+            remove_leftover_folders(process, parent);
         }
     }
     if let Some(parent) = shared_folder(process, own).and_then(|path| File::open(path).ok()) {
-        remove_leftovers(process, parent);
+        remove_leftover_folders(process, parent);
     }
 }
 
 /// A folder that the process can write to, and has room in where a file is to be.
-fn folder_for(process: &Process, channel: DumpChannel, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
+fn make_folder_for(
+    process: &Process,
+    channel: DumpChannel,
+    options: &RequestOptions<'_>,
+) -> Result<PrivateFolder, Refusal> {
     let own = shared_folder(process, options.output_folder);
     let in_own = || -> Option<Result<PrivateFolder, Refusal>> {
         let path = own.as_deref()?;
         let parent: OwnedFd = File::open(path).ok()?.into();
         // The copy goes there too.
-        Some(folder_in(
+        Some(make_folder_in(
             process,
             parent,
             path.to_str()?,
@@ -356,13 +362,13 @@ fn folder_for(process: &Process, channel: DumpChannel, options: &RequestOptions<
     };
     let in_places = candidate_folders().into_iter().map(|(place, open)| {
         // A file in memory would be another heap.
-        let has_file = channel == DumpChannel::File || options.has_segments();
+        let has_file = channel == DumpChannel::File || options.may_write_segment_files();
         if place == MEMORY_FOLDER && has_file {
             return Err(Refusal::new(RefusalCode::NoSpace, format!("a file in {place} would be in memory")));
         }
         let parent =
             open(process).map_err(|error| Refusal::system(&format!("process {}: {place}", process.pid), error))?;
-        folder_in(process, parent, place, 1, channel, options)
+        make_folder_in(process, parent, place, 1, channel, options)
     });
     // A file is copied from there: at best it lies where there is room for a dump.
     let first = (channel == DumpChannel::File).then(in_own).flatten();
@@ -378,7 +384,7 @@ fn folder_for(process: &Process, channel: DumpChannel, options: &RequestOptions<
 }
 
 /// A folder in a place in which a file of this many dumps is to be.
-fn folder_in(
+fn make_folder_in(
     process: &Process,
     parent: OwnedFd,
     place: &str,
@@ -386,7 +392,7 @@ fn folder_in(
     channel: DumpChannel,
     options: &RequestOptions<'_>,
 ) -> Result<PrivateFolder, Refusal> {
-    if (channel == DumpChannel::File || options.has_segments()) && !options.ignores_free_space {
+    if (channel == DumpChannel::File || options.may_write_segment_files()) && !options.ignores_free_space {
         let name = format!("{place} of process {}", process.pid);
         check_space(&parent, options.expected_bytes.saturating_mul(dumps), &name).map_err(|refusal| {
             refusal.with_hint("it writes there itself: make room, or go on all the same with --yes")
@@ -403,15 +409,19 @@ mod tests {
     fn what_comes_behind_the_longest_silence_is_copied_by_a_jvm_that_has_gone_on() {
         let begun = Instant::now();
         let at = |ms| begun + Duration::from_millis(ms);
-        let mut arrivals =
-            ArrivalTimes { waiting_since: begun, longest_silence: Duration::ZERO, resumed_at: begun, last_at: begun };
-        assert_eq!(arrivals.time_after_silence(), Duration::ZERO);
+        let mut arrivals = ArrivalTimes {
+            waiting_since: begun,
+            longest_silence: Duration::ZERO,
+            resumed_at: begun,
+            last_arrival_at: begun,
+        };
+        assert_eq!(arrivals.time_after_longest_silence(), Duration::ZERO);
         // The reader's own waits, for the disk, are no silence: it waits for bytes from 400 on.
         for (waiting_since, came) in [(0, 20), (20, 21), (22, 300), (400, 405), (405, 500)] {
             arrivals.waiting_since = at(waiting_since);
             arrivals.note_arrival(at(came));
         }
-        assert_eq!(arrivals.time_after_silence(), Duration::from_millis(200));
+        assert_eq!(arrivals.time_after_longest_silence(), Duration::from_millis(200));
     }
 
     #[test]
@@ -423,12 +433,12 @@ mod tests {
             let parent = File::open(folder.path()).expect("a folder").into();
             let options = RequestOptions {
                 includes_unreachable: false,
-                java_version: major,
+                java_major_version: major,
                 output_folder: own,
                 expected_bytes: expected,
                 ignores_free_space: is_forced,
             };
-            folder_in(&process, parent, "/x", 2, channel, &options).map(drop).map_err(|refusal| refusal.code)
+            make_folder_in(&process, parent, "/x", 2, channel, &options).map(drop).map_err(|refusal| refusal.code)
         };
         assert_eq!(make(DumpChannel::Fifo, Some(17), false), Ok(()));
         // A part of it lies beside the FIFO.

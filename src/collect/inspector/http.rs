@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::protocol::{TargetInfo, VersionInfo};
 use crate::collect::TargetRuntime;
 use crate::collect::http::get;
-use crate::collect::ports::connect;
+use crate::collect::ports::connect_tcp;
 use crate::collect::process::Process;
-use crate::collect::process_watch::LONGEST_SILENCE;
+use crate::collect::process_watch::DEFAULT_SILENCE_LIMIT;
 use crate::collect::refusal::Refusal;
 
-pub(super) const DEFAULT_PORT: u16 = 9229;
+pub(super) const DEFAULT_INSPECTOR_PORT: u16 = 9229;
 
 /// A request that is answered at once by an inspector.
 pub(super) const GET_TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,12 +24,12 @@ pub(in crate::collect) struct Inspector {
 }
 
 /// Asks an address whether it is an inspector's.
-pub(super) fn inspector_at(
+pub(super) fn probe_inspector_at(
     process: Option<&Process>,
     address: SocketAddr,
     limit: Duration,
 ) -> Result<Inspector, Refusal> {
-    let stream = connect(process, address)?;
+    let stream = connect_tcp(process, address)?;
     let peer = address.to_string();
     let body = get(&stream, &peer, "/json/version", limit)?;
     let foreign = |_| Refusal::protocol(&peer, "the inspector's protocol", &body);
@@ -39,9 +39,9 @@ pub(super) fn inspector_at(
     Ok(Inspector { address, runtime, version: version.to_string() })
 }
 
-pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
+pub(super) fn fetch_targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
     let peer = address.to_string();
-    let body = get(&connect(process, address)?, &peer, "/json/list", LONGEST_SILENCE)?;
+    let body = get(&connect_tcp(process, address)?, &peer, "/json/list", DEFAULT_SILENCE_LIMIT)?;
     serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
 }
 

@@ -18,18 +18,18 @@ use rustix::fs::OFlags;
 use serde_json::json;
 
 use super::background_writer::{BackgroundWriter, SMALL_WRITE_QUEUE_BYTES};
-use super::ports::{connect, listening_addresses};
+use super::ports::{connect_tcp, listening_addresses};
 use super::private_folder::{open_below, open_in_root, open_working_folder};
-use super::process::{Process, free_memory};
-use super::process_watch::{LONGEST_SILENCE, ProcessWatch};
+use super::process::{Process, free_memory_bytes};
+use super::process_watch::{DEFAULT_SILENCE_LIMIT, ProcessWatch};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
-use super::request::{DumpRequest, Dumped};
+use super::request::{DumpOutcome, DumpRequest};
 use super::{CollectPlan, Collected, TargetRuntime};
 use crate::sort;
 use crate::units::format_bytes;
 pub(super) use http::Inspector;
-use http::{DEFAULT_PORT, GET_TIMEOUT, inspector_at, node_options_of, targets};
-use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request};
+use http::{DEFAULT_INSPECTOR_PORT, GET_TIMEOUT, fetch_targets, node_options_of, probe_inspector_at};
+use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request_text};
 use snapshot_check::SnapshotCheck;
 use websocket::{Received, WebFrame, WebFrames, WebSocket};
 
@@ -56,7 +56,7 @@ pub(super) fn configured_ports(process: &Process) -> Vec<u16> {
     let is_option = |word: &str| PORT_OPTIONS.iter().any(|option| word.starts_with(option));
     let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
     let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
-    ports.chain([DEFAULT_PORT]).collect()
+    ports.chain([DEFAULT_INSPECTOR_PORT]).collect()
 }
 
 /// The inspector of a process, if it has one open: of the ports that it listens on, those that are named first. `all` asks
@@ -64,7 +64,7 @@ pub(super) fn configured_ports(process: &Process) -> Vec<u16> {
 pub(super) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> {
     let named = configured_ports(process);
     let mut addresses = listening_addresses(process);
-    let has_profile = profile_port(process);
+    let has_profile = port_in_browser_profile(process);
     let is_named = |address: &SocketAddr| {
         // `--inspect=0` is any port.
         let is_any = named.contains(&0) && address.ip().is_loopback();
@@ -72,11 +72,11 @@ pub(super) fn find_inspector(process: &Process, all: bool) -> Option<Inspector> 
     };
     sort::rows_by_key(&mut addresses, |address| !is_named(address));
     let tried = addresses.iter().filter(|address| all || is_named(address));
-    tried.copied().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
+    tried.copied().find_map(|address| probe_inspector_at(Some(process), address, GET_TIMEOUT).ok())
 }
 
 /// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
-fn profile_port(process: &Process) -> Option<u16> {
+fn port_in_browser_profile(process: &Process) -> Option<u16> {
     const MAX_PORT_FILE_BYTES: u64 = 64;
     let words = process.arguments();
     let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
@@ -93,9 +93,9 @@ fn profile_port(process: &Process) -> Option<u16> {
 }
 
 /// Kind, title and address of what is behind an inspector.
-pub(super) fn list_targets(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
+pub(super) fn list_target_fields(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
     let (addresses, _) = parse_url(url)?;
-    let targets = first_answer_of(&addresses, |address| targets(None, address))?;
+    let targets = first_answer_of(&addresses, |address| fetch_targets(None, address))?;
     Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
 }
 
@@ -163,17 +163,17 @@ pub(super) fn dump(
     runtime: TargetRuntime,
     mut request: DumpRequest<'_>,
     collected: &mut Collected,
-) -> Result<Dumped, Refusal> {
+) -> Result<DumpOutcome, Refusal> {
     let options = request.options;
-    let limit = options.timeout.unwrap_or(LONGEST_SILENCE);
+    let limit = options.silence_limit.unwrap_or(DEFAULT_SILENCE_LIMIT);
     let mut opened = None;
-    let (address, path) = match (&options.url, process) {
+    let (address, path) = match (&options.inspector_url, process) {
         (Some(url), _) => {
             let (addresses, path) = parse_url(url)?;
             let address = if path.is_some() {
-                first_answer_of(&addresses, |address| connect(None, address).map(|_| address))?
+                first_answer_of(&addresses, |address| connect_tcp(None, address).map(|_| address))?
             } else {
-                let inspector = first_answer_of(&addresses, |address| inspector_at(None, address, limit))?;
+                let inspector = first_answer_of(&addresses, |address| probe_inspector_at(None, address, limit))?;
                 collected.runtime = Some(inspector.runtime);
                 collected.runtime_version = Some(inspector.version);
                 inspector.address
@@ -185,7 +185,7 @@ pub(super) fn dump(
                 Some(inspector) => inspector,
                 None => {
                     if runtime == TargetRuntime::Node {
-                        request.announce(plan(process, "", None, &request))?;
+                        request.seek_approval(plan_dump(process, "", None, &request))?;
                     }
                     let (inspector, closing) = opened_inspector::open(process, runtime, options.open_inspector, limit)?;
                     opened = Some(closing);
@@ -200,7 +200,7 @@ pub(super) fn dump(
     let path = match path {
         Some(path) => path,
         None => {
-            let target = choose_target(&targets(process, address)?, options.target.as_deref())?;
+            let target = choose_target(&fetch_targets(process, address)?, options.inspector_target.as_deref())?;
             let rest = target.web_socket_debugger_url.split_once("://").map_or("", |(_, rest)| rest);
             format!("/{}", rest.split_once('/').map_or("", |(_, path)| path))
         }
@@ -214,18 +214,18 @@ pub(super) fn dump(
     let watched = process.filter(|_| runtime == TargetRuntime::Node);
     // An inspector that is just being closed for a signal is left alone.
     crate::files::wait_if_signalled();
-    let stream = connect(process, address)?;
+    let stream = connect_tcp(process, address)?;
     let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
     crate::files::wait_if_signalled();
     if opened.is_none() {
-        let heap = heap_bytes(&mut socket)?;
-        request.announce(match watched {
-            Some(process) => plan(process, &version, heap, &request),
-            None => plan_without_process(&address.to_string(), collected, heap, &request),
+        let heap = ask_used_heap_bytes(&mut socket)?;
+        request.seek_approval(match watched {
+            Some(process) => plan_dump(process, &version, heap, &request),
+            None => plan_dump_without_process(&address.to_string(), collected, heap, &request),
         })?;
     }
-    let DumpRequest { file, observer, .. } = request;
-    let watch = ProcessWatch::new(watched, options.timeout, observer);
+    let DumpRequest { file, supervisor: observer, .. } = request;
+    let watch = ProcessWatch::new(watched, options.silence_limit, observer);
     let dump_writer = BackgroundWriter::start(file, SMALL_WRITE_QUEUE_BYTES)?;
     let (snapshot_check, surrogate_joiner) = (SnapshotCheck::default(), SurrogateJoiner::default());
     let dumped =
@@ -245,12 +245,12 @@ fn is_too_old(version: &str, runtime: TargetRuntime) -> bool {
 
 /// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
-fn plan(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
+fn plan_dump(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
     let rss = process.rss_bytes();
     let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE_PROCESS_BYTES)).min(rss);
     let needed = snapshot_memory_bytes(heap);
     let pause = expected_pause(heap);
-    let free = free_memory(process).filter(|&free| free < needed);
+    let free = free_memory_bytes(process).filter(|&free| free < needed);
     let risk = free.map(|free| Refusal::no_memory(process.pid, needed, free));
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
     let text = format!(
@@ -262,11 +262,11 @@ fn plan(process: &Process, version: &str, heap: Option<u64>, request: &DumpReque
         format_seconds(pause),
         format_bytes(needed),
     );
-    CollectPlan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
+    CollectPlan { text, expected_pause: pause, risk: risk.or_else(|| request.space_refusal(rss)) }
 }
 
 /// The same of what is behind an address.
-fn plan_without_process(
+fn plan_dump_without_process(
     peer: &str,
     collected: &Collected,
     heap: Option<u64>,
@@ -283,7 +283,7 @@ fn plan_without_process(
         None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
     };
     let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
-    CollectPlan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
+    CollectPlan { text, expected_pause: pause, risk: heap.and_then(|heap| request.space_refusal(heap / 4 * 5)) }
 }
 
 fn snapshot_memory_bytes(heap: u64) -> u64 {
@@ -295,8 +295,8 @@ fn expected_pause(heap: u64) -> Duration {
 }
 
 /// Bytes of a heap in use, where the inspector tells. It needs no pause.
-fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
-    socket.send(&request(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
+fn ask_used_heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
+    socket.send_text(&request_text(HEAP_USAGE_REQUEST_ID, "Runtime.getHeapUsage", json!({})))?;
     let asked = Instant::now();
     while asked.elapsed() < GET_TIMEOUT {
         match socket.receive()? {
@@ -314,6 +314,7 @@ fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
     Ok(None)
 }
 
+/// A snapshot on its way from the inspector into the file.
 struct SnapshotTransfer<'w> {
     socket: WebSocket,
     watch: ProcessWatch<'w>,
@@ -325,17 +326,17 @@ struct SnapshotTransfer<'w> {
 }
 
 impl SnapshotTransfer<'_> {
-    fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
-        self.socket.send(&request(ENABLE_REQUEST_ID, "HeapProfiler.enable", json!({})))?;
+    fn run(mut self, collected: &mut Collected) -> Result<DumpOutcome, Refusal> {
+        self.socket.send_text(&request_text(ENABLE_REQUEST_ID, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
         let options = json!({ "reportProgress": false, "captureNumericValue": true });
-        self.socket.send(&request(SNAPSHOT_REQUEST_ID, "HeapProfiler.takeHeapSnapshot", options))?;
+        self.socket.send_text(&request_text(SNAPSHOT_REQUEST_ID, "HeapProfiler.takeHeapSnapshot", options))?;
         let mut progressed = false;
         loop {
             match self.socket.receive()? {
                 Received::Message(text) => {
-                    if self.take_message(&text)? {
+                    if self.handle_message(&text)? {
                         break;
                     }
                     progressed = true;
@@ -346,7 +347,7 @@ impl SnapshotTransfer<'_> {
                     progressed = false;
                     if !self.is_profiler_enabled {
                         // That needs no pause.
-                        self.watch.check_answer_time(asked)?;
+                        self.watch.check_answer_time_if_unwatched(asked)?;
                     }
                 }
                 Received::Closed => return Err(self.closed_refusal()),
@@ -364,14 +365,15 @@ impl SnapshotTransfer<'_> {
         self.socket.close();
         let file = self.dump_writer.finish()?;
         collected.objects = Some(objects);
-        collected.note_figures(&self.watch, Some(pause));
+        collected.note_memory_and_pause(&self.watch, Some(pause));
         Ok((file, None))
     }
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
     fn disable_profiler(&mut self) {
         let until = Instant::now() + CLOSE_TIMEOUT;
-        let mut is_open = self.socket.send(&request(DISABLE_REQUEST_ID, "HeapProfiler.disable", json!({}))).is_ok();
+        let mut is_open =
+            self.socket.send_text(&request_text(DISABLE_REQUEST_ID, "HeapProfiler.disable", json!({}))).is_ok();
         while is_open && Instant::now() < until {
             is_open = match self.socket.receive() {
                 Ok(Received::Message(text)) => serde_json::from_slice::<InspectorMessage>(&text)
@@ -383,7 +385,7 @@ impl SnapshotTransfer<'_> {
     }
 
     /// Takes a message. Returns true if it ends the snapshot.
-    fn take_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
+    fn handle_message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
         let foreign = |_| Refusal::protocol("the inspector", "its protocol", text);
         let message: InspectorMessage = serde_json::from_slice(text).map_err(foreign)?;
         if message.method.as_deref() == Some("HeapProfiler.addHeapSnapshotChunk") {
@@ -405,7 +407,7 @@ impl SnapshotTransfer<'_> {
     }
 
     fn closed_refusal(&self) -> Refusal {
-        let text = match self.watch.is_dying() {
+        let text = match self.watch.ends_within_moment() {
             true => "the process ended during the dump",
             false => "the inspector closed the connection during the dump",
         };
@@ -414,7 +416,7 @@ impl SnapshotTransfer<'_> {
 }
 
 /// Reads frames of an inspector's websocket, their messages, and the snapshot in these, for fuzzing.
-pub fn read_answer(bytes: &[u8]) {
+pub fn fuzz_answer(bytes: &[u8]) {
     let (mut frames, mut surrogate_joiner, mut snapshot_check) =
         (WebFrames::default(), SurrogateJoiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {

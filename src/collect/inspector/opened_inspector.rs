@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::http::{DEFAULT_PORT, GET_TIMEOUT, Inspector, inspector_at, node_options_of, targets};
-use super::protocol::request;
+use super::http::{DEFAULT_INSPECTOR_PORT, GET_TIMEOUT, Inspector, fetch_targets, node_options_of, probe_inspector_at};
+use super::protocol::request_text;
 use super::websocket::{Received, WebSocket};
 use crate::collect::TargetRuntime;
 use crate::collect::detect::check_runtime;
-use crate::collect::ports::{connect, holder_of_port, in_network_namespace_of, listening_addresses};
+use crate::collect::ports::{connect_tcp, holder_of_port, listening_addresses, run_in_network_namespace_of};
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::files::AtExit;
+use crate::files::ExitAction;
 
 /// For an inspector to close: an open one is open to every user, so a busy process is waited for.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ pub(super) fn open(
     }
     let port = inspector_port_of(&node_options_of(process));
     if !process.state()?.catches(Signal::USR1) {
-        return Err(process.not_caught_refusal("SIGUSR1"));
+        return Err(process.signal_not_caught_refusal("SIGUSR1"));
     }
     check_runtime(process, TargetRuntime::Node)?;
     if !is_allowed {
@@ -63,11 +63,11 @@ pub(super) fn open(
         let text = format!("port {port} is used by {holder}");
         return Err(Refusal::new(RefusalCode::PortTaken, text).with_hint("nothing was sent"));
     }
-    in_network_namespace_of(process, || ())?;
+    run_in_network_namespace_of(process, || ())?;
     let mut opened = OpenedInspector::new(process)?;
     opened.send_wake_signal(process)?;
     loop {
-        if let Some(inspector) = opened.find(process) {
+        if let Some(inspector) = opened.find_if_open(process) {
             return Ok((inspector, opened));
         }
         if !process.is_alive() {
@@ -90,7 +90,7 @@ fn inspector_port_of(words: &[String]) -> u16 {
         if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { rest.strip_prefix('=') }
     };
     let port = (0..words.len()).find_map(value);
-    port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(DEFAULT_PORT)
+    port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(DEFAULT_INSPECTOR_PORT)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ pub(super) struct OpenedInspector {
     opening: Arc<Mutex<InspectorOpening>>,
     /// Addresses on which the process listened before.
     addresses_before: Vec<SocketAddr>,
-    closing: AtExit,
+    closing: ExitAction,
 }
 
 impl OpenedInspector {
@@ -115,7 +115,7 @@ impl OpenedInspector {
         let before = listening_addresses(process);
         let opening = Arc::new(Mutex::new(InspectorOpening::NotAsked));
         let (shared, known) = (Arc::clone(&opening), before.clone());
-        let closing = AtExit::new(move || {
+        let closing = ExitAction::new(move || {
             let opening = *shared.lock().unwrap_or_else(PoisonError::into_inner);
             // The process may have ended, and its number be another's.
             if let Ok(process) = Process::open(pid)
@@ -144,7 +144,7 @@ impl OpenedInspector {
         })
     }
 
-    fn find(&mut self, process: &Process) -> Option<Inspector> {
+    fn find_if_open(&mut self, process: &Process) -> Option<Inspector> {
         let inspector = inspector_opened_since(process, &self.addresses_before)?;
         self.set_opening(InspectorOpening::Open(inspector.address));
         Some(inspector)
@@ -163,17 +163,17 @@ impl OpenedInspector {
 /// The inspector on a port that the process has not listened on before, whichever that is.
 fn inspector_opened_since(process: &Process, before: &[SocketAddr]) -> Option<Inspector> {
     let new = listening_addresses(process).into_iter().filter(|address| !before.contains(address));
-    new.into_iter().find_map(|address| inspector_at(Some(process), address, GET_TIMEOUT).ok())
+    new.into_iter().find_map(|address| probe_inspector_at(Some(process), address, GET_TIMEOUT).ok())
 }
 
 fn close_when_open(process: &Process, opening: InspectorOpening, before: &[SocketAddr]) {
     match opening {
         InspectorOpening::NotAsked => {}
-        InspectorOpening::Open(address) => close(process, address),
+        InspectorOpening::Open(address) => close_inspector_at(process, address),
         InspectorOpening::Asked(at) => {
             while process.is_alive() {
                 if let Some(inspector) = inspector_opened_since(process, before) {
-                    return close(process, inspector.address);
+                    return close_inspector_at(process, inspector.address);
                 }
                 if at.elapsed() >= CLOSE_TIMEOUT {
                     return;
@@ -185,19 +185,19 @@ fn close_when_open(process: &Process, opening: InspectorOpening, before: &[Socke
 }
 
 /// Asks the inspector to close, and gives it a moment. If it does not, nothing more can be done.
-fn close(process: &Process, address: SocketAddr) {
-    let Some(target) = targets(Some(process), address).ok().and_then(|targets| targets.into_iter().next()) else {
+fn close_inspector_at(process: &Process, address: SocketAddr) {
+    let Some(target) = fetch_targets(Some(process), address).ok().and_then(|targets| targets.into_iter().next()) else {
         return;
     };
     let path = target.web_socket_debugger_url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
     let Some((_, path)) = path else { return };
-    let Ok(stream) = connect(Some(process), address) else { return };
+    let Ok(stream) = connect_tcp(Some(process), address) else { return };
     // Nothing else is at work here that would end it before its time.
     let Ok(mut socket) = WebSocket::upgrade(stream, &address.to_string(), &format!("/{path}"), CLOSE_TIMEOUT) else {
         return;
     };
     let what = json!({ "expression": CLOSING_SCRIPT, "includeCommandLineAPI": true });
-    if socket.send(&request(CLOSE_REQUEST_ID, "Runtime.evaluate", what)).is_err() {
+    if socket.send_text(&request_text(CLOSE_REQUEST_ID, "Runtime.evaluate", what)).is_err() {
         return;
     }
     let asked = Instant::now();

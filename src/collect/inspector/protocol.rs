@@ -26,6 +26,7 @@ pub(super) struct VersionInfo {
     pub(super) _protocol: String,
 }
 
+/// An answer or an event, as far as it matters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InspectorMessage {
@@ -78,13 +79,14 @@ impl<'de> Deserialize<'de> for SnapshotChunk {
     }
 }
 
-pub(super) fn request(id: u64, method: &str, params: serde_json::Value) -> String {
+pub(super) fn request_text(id: u64, method: &str, params: serde_json::Value) -> String {
     serde_json::json!({ "id": id, "method": method, "params": params }).to_string()
 }
 
 /// Puts pairs of surrogates together that were cut by the end of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct SurrogateJoiner {
+    /// The three bytes of a half that waits for the other one; none else.
     high_surrogate: Vec<u8>,
 }
 
@@ -139,7 +141,7 @@ mod tests {
             serde_json::from_str(r#"{"id":2,"error":{"code":-1,"message":"no"}}"#).expect("a message");
         assert_eq!(message.error.expect("an error").message, "no");
         assert!(serde_json::from_str::<InspectorMessage>(r#"{"method":"#).is_err());
-        let asked = request(1, "A.b", serde_json::json!({"c": false}));
+        let asked = request_text(1, "A.b", serde_json::json!({"c": false}));
         assert_eq!(asked, r#"{"id":1,"method":"A.b","params":{"c":false}}"#);
     }
 }

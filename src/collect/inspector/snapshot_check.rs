@@ -20,6 +20,7 @@ struct SnapshotMeta {
     edge_fields: Vec<serde::de::IgnoredAny>,
 }
 
+/// The value of the outermost object that is being read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum TopLevelValue {
     #[default]
@@ -32,12 +33,13 @@ enum TopLevelValue {
 /// A look at a snapshot's text, byte by byte.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotCheck {
-    depth: u32,
+    nesting_depth: u32,
     is_in_text: bool,
     is_escaped: bool,
     /// The last text at depth 1: a key, or a value that nobody asks for.
-    text: Vec<u8>,
+    last_top_level_text: Vec<u8>,
     current_value: TopLevelValue,
+    /// The text of the head, as far as it has come.
     head: Vec<u8>,
     /// Numbers of the two arrays.
     node_number_count: u64,
@@ -64,7 +66,9 @@ impl SnapshotCheck {
                 _ if self.is_escaped => self.is_escaped = false,
                 b'\\' => self.is_escaped = true,
                 b'"' => self.is_in_text = false,
-                _ if self.depth == 1 && self.text.len() < 64 => self.text.push(byte),
+                _ if self.nesting_depth == 1 && self.last_top_level_text.len() < 64 => {
+                    self.last_top_level_text.push(byte)
+                }
                 _ => {}
             }
             return;
@@ -73,17 +77,17 @@ impl SnapshotCheck {
             return;
         }
         // What stands behind the end is no part of it.
-        self.is_broken |= self.has_begun && self.depth == 0;
+        self.is_broken |= self.has_begun && self.nesting_depth == 0;
         match byte {
             b'"' => {
                 self.is_in_text = true;
-                if self.depth == 1 {
-                    self.text.clear();
+                if self.nesting_depth == 1 {
+                    self.last_top_level_text.clear();
                 }
             }
             b'{' | b'[' => {
-                if self.depth == 1 {
-                    self.current_value = match &self.text[..] {
+                if self.nesting_depth == 1 {
+                    self.current_value = match &self.last_top_level_text[..] {
                         b"snapshot" => TopLevelValue::Head,
                         b"nodes" => TopLevelValue::Nodes,
                         b"edges" => TopLevelValue::Edges,
@@ -93,25 +97,25 @@ impl SnapshotCheck {
                         self.head = vec![byte];
                     }
                 }
-                self.depth += 1;
+                self.nesting_depth += 1;
                 self.has_begun = true;
             }
             b'}' | b']' => {
-                if self.depth == 2 {
+                if self.nesting_depth == 2 {
                     // The last number has no comma behind it.
-                    self.add_numbers(u64::from(self.last_byte != b'['));
+                    self.count_numbers(u64::from(self.last_byte != b'['));
                     self.current_value = TopLevelValue::Other;
                 }
-                self.is_broken |= self.depth == 0;
-                self.depth = self.depth.saturating_sub(1);
+                self.is_broken |= self.nesting_depth == 0;
+                self.nesting_depth = self.nesting_depth.saturating_sub(1);
             }
-            b',' if self.depth == 2 => self.add_numbers(1),
+            b',' if self.nesting_depth == 2 => self.count_numbers(1),
             _ => {}
         }
         self.last_byte = byte;
     }
 
-    fn add_numbers(&mut self, numbers: u64) {
+    fn count_numbers(&mut self, numbers: u64) {
         match self.current_value {
             TopLevelValue::Nodes => self.node_number_count += numbers,
             TopLevelValue::Edges => self.edge_number_count += numbers,
@@ -120,7 +124,8 @@ impl SnapshotCheck {
     }
 
     pub(super) fn object_count_if_whole(&self) -> Option<u64> {
-        let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last_byte == b'}';
+        let ends =
+            self.has_begun && self.nesting_depth == 0 && !self.is_in_text && !self.is_broken && self.last_byte == b'}';
         let head: SnapshotHead = serde_json::from_slice(&self.head).ok()?;
         let numbers = |count: u64, fields: &[serde::de::IgnoredAny]| count.checked_mul(fields.len() as u64);
         let fits = numbers(head.node_count, &head.meta.node_fields) == Some(self.node_number_count)

@@ -6,9 +6,9 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::collect::http;
-use crate::collect::process_watch::{is_would_block, read_some};
+use crate::collect::process_watch::{is_retryable, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::files::AtExit;
+use crate::files::ExitAction;
 
 const CHUNK_BYTES: usize = 64 << 10;
 /// Any 16 bytes: they tell a websocket from what answers 101 to anything, and keep nothing secret.
@@ -22,9 +22,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct WebSocket {
     stream: TcpStream,
     peer: String,
-    frames: WebFrames,
+    incoming_frames: WebFrames,
     /// Ends the connection as the protocol has it, whatever ends the run.
-    close_at_end: Option<AtExit>,
+    close_at_end: Option<ExitAction>,
 }
 
 /// Result of a look at the connection.
@@ -45,7 +45,7 @@ impl WebSocket {
         let mut socket = Self::upgrade(stream, peer, path, limit)?;
         let failed = |error: io::Error| Refusal::system(peer, error);
         let own = socket.stream.try_clone().map_err(failed)?;
-        socket.close_at_end = Some(AtExit::new(move || send_close(&own)).map_err(failed)?);
+        socket.close_at_end = Some(ExitAction::new(move || send_close_and_wait(&own)).map_err(failed)?);
         Ok(socket)
     }
 
@@ -55,23 +55,23 @@ impl WebSocket {
             "GET {path} HTTP/1.1\r\nHost: {peer}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Key: {HANDSHAKE_KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
         );
-        let head = http::request(&stream, peer, &text, limit)?;
+        let head = http::send_request(&stream, peer, &text, limit)?;
         if head.status() != Some(101) || head.header("sec-websocket-accept") != Some(HANDSHAKE_ACCEPT) {
-            return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
+            return Err(Refusal::protocol(peer, "the inspector's protocol", head.head_text.as_bytes()));
         }
         let mut frames = WebFrames::default();
         frames.feed(&head.body_start);
-        Ok(WebSocket { stream, peer: peer.to_string(), frames, close_at_end: None })
+        Ok(WebSocket { stream, peer: peer.to_string(), incoming_frames: frames, close_at_end: None })
     }
 
-    pub(super) fn send(&mut self, text: &str) -> Result<(), Refusal> {
+    pub(super) fn send_text(&mut self, text: &str) -> Result<(), Refusal> {
         self.send_frame(FINAL_BIT | OPCODE_TEXT, text.as_bytes())
     }
 
     pub(super) fn close(self) {
         match self.close_at_end {
             Some(leaving) => drop(leaving),
-            None => send_close(&self.stream),
+            None => send_close_and_wait(&self.stream),
         }
     }
 
@@ -81,7 +81,7 @@ impl WebSocket {
 
     /// Reads what is there, or waits a tick for it. Error: `protocol` for what no server sends.
     pub(super) fn receive(&mut self) -> Result<Received, Refusal> {
-        if let Some(received) = self.next_frame()? {
+        if let Some(received) = self.next_received()? {
             return Ok(received);
         }
         let mut chunk = [0u8; CHUNK_BYTES];
@@ -90,16 +90,16 @@ impl WebSocket {
             None => Ok(Received::NothingYet),
             Some(0) => Ok(Received::Closed),
             Some(count) => {
-                self.frames.feed(&chunk[..count]);
-                Ok(self.next_frame()?.unwrap_or(Received::PartialMessage))
+                self.incoming_frames.feed(&chunk[..count]);
+                Ok(self.next_received()?.unwrap_or(Received::PartialMessage))
             }
         }
     }
 
     /// The next whole frame.
-    fn next_frame(&mut self) -> Result<Option<Received>, Refusal> {
+    fn next_received(&mut self) -> Result<Option<Received>, Refusal> {
         loop {
-            let next = self.frames.next();
+            let next = self.incoming_frames.next();
             match next.map_err(|what| self.not_websocket_refusal(what))? {
                 None => return Ok(None),
                 Some(WebFrame::Message(text)) => return Ok(Some(Received::Message(text))),
@@ -136,7 +136,7 @@ fn send_frame(mut stream: &TcpStream, first: u8, content: &[u8]) -> io::Result<(
     while !rest.is_empty() {
         match stream.write(rest) {
             Ok(count) => rest = &rest[count..],
-            Err(error) if is_would_block(&error) && started.elapsed() < SEND_TIMEOUT => {
+            Err(error) if is_retryable(&error) && started.elapsed() < SEND_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(1))
             }
             Err(error) => return Err(error),
@@ -147,7 +147,7 @@ fn send_frame(mut stream: &TcpStream, first: u8, content: &[u8]) -> io::Result<(
 
 /// Ends a connection as the protocol has it: a word, then the other side closes. Node.js ends with a segmentation fault now
 /// and then when a connection breaks off while it is writing to it.
-fn send_close(stream: &TcpStream) {
+fn send_close_and_wait(stream: &TcpStream) {
     let until = Instant::now() + CLOSE_TIMEOUT;
     let mut is_open = send_frame(stream, FINAL_BIT | OPCODE_CLOSE, &[]).is_ok();
     let mut rest = [0u8; 64 << 10];
@@ -201,7 +201,7 @@ impl WebFrames {
     /// Takes whole frames off the front until there is something in them. Error: what no server sends, in words.
     pub(super) fn next(&mut self) -> Result<Option<WebFrame>, &'static str> {
         loop {
-            let Some(head) = self.head()? else { return Ok(None) };
+            let Some(head) = self.next_head()? else { return Ok(None) };
             let start = self.used_bytes + head.head_bytes;
             let end = start + head.content_bytes as usize;
             if self.received.len() < end {
@@ -229,7 +229,7 @@ impl WebFrames {
         }
     }
 
-    fn head(&self) -> Result<Option<FrameHead>, &'static str> {
+    fn next_head(&self) -> Result<Option<FrameHead>, &'static str> {
         let bytes = &self.received[self.used_bytes..];
         let [first, second, ..] = bytes else { return Ok(None) };
         if second & MASK_BIT != 0 {
@@ -260,8 +260,11 @@ mod tests {
         stream.set_nonblocking(true).expect("set");
         let (server, _) = listener.accept().expect("accepted");
         let own = stream.try_clone().expect("a descriptor");
-        let leaving = Some(AtExit::new(move || send_close(&own)).expect("signals"));
-        (WebSocket { stream, peer: "test".into(), frames: WebFrames::default(), close_at_end: leaving }, server)
+        let leaving = Some(ExitAction::new(move || send_close_and_wait(&own)).expect("signals"));
+        (
+            WebSocket { stream, peer: "test".into(), incoming_frames: WebFrames::default(), close_at_end: leaving },
+            server,
+        )
     }
 
     fn next(socket: &mut WebSocket) -> Result<Received, Refusal> {

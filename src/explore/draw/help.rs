@@ -13,7 +13,7 @@ fn keys_of_view(view: &BrowserView, is_objects: bool) -> &'static [(&'static str
         BrowserView::Suspects => &[("Enter", "what it keeps alive"), ("o", "object"), ("p", "paths")],
         BrowserView::Types(_) if is_objects => &[("Enter", "objects"), ("p", "paths"), ("r", "exact retained")],
         BrowserView::Types(_) => &[],
-        BrowserView::Dominators { by_type: true, .. } => {
+        BrowserView::Dominators { is_merged_by_type: true, .. } => {
             &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "object by object")]
         }
         BrowserView::Dominators { .. } => &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "by type")],
@@ -25,27 +25,29 @@ fn keys_of_view(view: &BrowserView, is_objects: bool) -> &'static [(&'static str
         BrowserView::Object(_) => &[("Enter", "object of the row"), ("p", "paths to this one")],
         BrowserView::Paths(..) => &[("Enter", "object"), ("+", "more paths")],
         BrowserView::MergedPaths { .. } => &[("Enter", "objects")],
-        BrowserView::Heaps | BrowserView::Frames { .. } => &[("Enter", "in")],
+        BrowserView::AllocationHeaps | BrowserView::AllocationFrames { .. } => &[("Enter", "in")],
     }
 }
 
 /// The keys that work now, in a line.
 pub(super) fn active_keys_line(state: &BrowserState) -> String {
-    let Some(frame) = state.frame() else { return String::new() };
-    let pen = TextPen { look: state.look };
-    let mut keys: Vec<String> =
-        keys_of_view(&frame.view, state.context.is_objects).iter().map(|(key, what)| format!("{key} {what}")).collect();
+    let Some(frame) = state.current_frame() else { return String::new() };
+    let pen = TextPen { look: state.screen_look };
+    let mut keys: Vec<String> = keys_of_view(&frame.view, state.context.has_object_graph)
+        .iter()
+        .map(|(key, what)| format!("{key} {what}"))
+        .collect();
     let has_id = frame.row(frame.cursor, state.browser.as_ref()).is_some_and(|row| !row.id.is_empty());
-    if state.open_frames().len() > 1 {
+    if state.current_tab_frames().len() > 1 {
         keys.insert(keys.len().min(1), "h back".into());
     }
-    let find = super::text::cut_middle(&pen.escaped(&frame.find), 12, pen);
+    let find = super::text::cut_middle(&pen.escaped(&frame.find_text), 12, pen);
     keys.push(match frame.match_count() {
         Some(count) => format!("n N of {} (/{find})  Esc no find", format_count(count as u64)),
         None if find.is_empty() => "/ find".into(),
         None => format!("Esc all (/{find})"),
     });
-    keys.extend(frame.has_orders().then(|| "s sort".to_string()));
+    keys.extend(frame.has_other_orders().then(|| "s sort".to_string()));
     keys.extend(has_id.then(|| "y id".to_string()));
     keys.extend(["e command", "? keys", "q quit"].map(String::from));
     keys.join("  ")
@@ -77,9 +79,15 @@ const COMMON_KEYS: [(&str, &str); 16] = [
 
 /// The keys of this view, then all keys, then what is to be known of the dump, from a line on. Gives the line that it
 /// begins with: there is no end below the last one.
-pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut ScreenBuffer, pen: TextPen) -> usize {
-    let Some(frame) = state.frame() else { return 0 };
-    let own = keys_of_view(&frame.view, state.context.is_objects)
+pub(super) fn draw_help(
+    state: &BrowserState,
+    first: usize,
+    area: Rect,
+    buffer: &mut ScreenBuffer,
+    pen: TextPen,
+) -> usize {
+    let Some(frame) = state.current_frame() else { return 0 };
+    let own = keys_of_view(&frame.view, state.context.has_object_graph)
         .iter()
         .filter(|(key, _)| !["o", "p", "Enter"].contains(key));
     let warnings = state.warnings.iter().map(|warning| ("!", warning.as_str()));
@@ -95,8 +103,8 @@ pub(super) fn draw(state: &BrowserState, first: usize, area: Rect, buffer: &mut 
     let first = first.min(lines.len().saturating_sub(height));
     for (line, (key, what)) in lines.iter().skip(first).take(height).enumerate() {
         let y = area.y + line as u16;
-        buffer.put(area.x + 2, y, pen.escaped(key), 11, pen.bold());
-        buffer.put(area.x + 14, y, cut_middle(what, room, pen), room, CellStyle::new());
+        buffer.put_text(area.x + 2, y, pen.escaped(key), 11, pen.bold());
+        buffer.put_text(area.x + 14, y, cut_middle(what, room, pen), room, CellStyle::new());
     }
     first
 }

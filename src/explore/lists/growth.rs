@@ -5,24 +5,24 @@ use crate::answers::diff::{
     TOTAL_DELTA, TOTAL_NEW, TOTAL_OLD, diff,
 };
 use crate::answers::{AnswerError, GroupBy, type_words};
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget};
+use crate::explore::listing::{ListColumn, ListPart, ListRow, Listing, RowTarget};
 use crate::explore::setup::BrowsedDumps;
 use crate::explore::view::CommandContext;
-use crate::units::{format_bytes, signed};
+use crate::units::{format_bytes, saturating_signed};
 
 pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandContext) -> Result<Listing, AnswerError> {
     let Some(old) = dumps.old else { return Err(AnswerError::TooFewDumps(1, 2)) };
     let retained = context.growth_has_retained(by);
-    let answer = diff(old, dumps.new, &DiffOptions { by, retained, ..DiffOptions::default() })?;
+    let answer = diff(old, dumps.new, &DiffOptions { by, with_retained: retained, ..DiffOptions::default() })?;
     let headline = answer.headline(format_bytes, str::to_string);
     let list = &answer.rows;
     let is_types = matches!(by, DiffBy::Groups(GroupBy::Type)) && !list.are_of_allocations();
     let row = |at: usize| {
         let DiffRow { name, change, .. } = list.get(at);
         let mut figures = vec![change.growth(Measure::Bytes)];
-        figures.extend(retained.then(|| change.growth(Measure::Retained)));
+        figures.extend(retained.then(|| change.growth(Measure::RetainedBytes)));
         figures.push(change.growth(Measure::Count));
-        figures.extend([Some(signed(change.new.bytes)), Some(signed(change.old.bytes))]);
+        figures.extend([Some(saturating_signed(change.new.bytes)), Some(saturating_signed(change.old.bytes))]);
         let name = name.shortened().into_owned();
         let target = if is_types { RowTarget::Type(name.clone()) } else { RowTarget::NoTarget };
         ListRow { figures, tie_rank: at as u32, ..ListRow::new(type_words(&name).into_owned(), target) }
@@ -58,7 +58,7 @@ pub(super) fn list_growth(dumps: BrowsedDumps, by: DiffBy, context: &CommandCont
     };
     Ok(Listing {
         header_lines: vec![headline],
-        sorted_by: Some(0),
+        sorted_by_column: Some(0),
         empty_text: "nothing changed".into(),
         ..Listing::new(&figures, title, vec![ListPart::Rows(rows)])
     })

@@ -5,10 +5,10 @@ use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions, type_words};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowTarget, tie_ranks};
+use crate::explore::listing::{ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowTarget, tie_ranks};
 use crate::explore::view::BrowsedObject;
 use crate::graph::{NodeId, Reference};
-use crate::units::{count_of, format_bytes, format_count, signed};
+use crate::units::{count_with_noun, format_bytes, format_count, saturating_signed};
 
 /// References that are named; an array of millions is read once for each.
 const MAX_REFERENCES_NAMED: usize = 200;
@@ -23,7 +23,7 @@ pub(super) fn list_dominated(
     let nodes = browser.dominated_by(of.map(|place| place.node))?;
     let sizes = of.map(|place| browser.sizes(place.node));
     let whole = match sizes {
-        Some(sizes) => sizes.retained.map_or(0, |(bytes, _)| bytes),
+        Some(sizes) => sizes.retained_bytes_and_objects.map_or(0, |(bytes, _)| bytes),
         None => browser.reachable_bytes(),
     };
     let empty = match of {
@@ -39,18 +39,26 @@ pub(super) fn list_dominated(
             let names = of.map(|place| browser.reference_names_of_dominated(place.node, &alone));
             let mut names = names.unwrap_or_default().into_iter();
             let rows = merged.into_iter().zip(ties).map(|(row, tie_rank)| {
-                let figures = [row.retained_bytes, row.shallow_bytes, row.objects].map(|figure| Some(signed(figure)));
+                let figures = [row.retained_bytes, row.shallow_bytes, row.dominated_objects]
+                    .map(|figure| Some(saturating_signed(figure)));
                 let (id, lead, name) = match row.only_object.map(|only| browser.row(only)) {
                     Some(row) => (row.id.clone(), String::new(), row.type_text()),
                     None => {
-                        let lead = format!("{} ×", format_count(row.members));
+                        let lead = format!("{} ×", format_count(row.member_count));
                         (String::new(), lead, type_words(&row.type_name).into_owned())
                     }
                 };
                 let reference = row.only_object.and_then(|_| names.next().flatten()).unwrap_or_default();
                 let target =
                     row.only_object.map_or_else(|| RowTarget::MergedType(row.type_name.clone()), RowTarget::Object);
-                ListRow { figures: figures.into(), id, lead, reference, tie_rank, ..ListRow::new(name, target) }
+                ListRow {
+                    figures: figures.into(),
+                    id,
+                    leading_text: lead,
+                    reference,
+                    tie_rank,
+                    ..ListRow::new(name, target)
+                }
             });
             vec![ListPart::Rows(rows.collect())]
         }
@@ -63,9 +71,9 @@ pub(super) fn list_dominated(
         (true, true) => [MERGED_COLUMNS[0], MERGED_COLUMNS[1], MERGED_COLUMNS[2].unsorted()],
     };
     Ok(Listing {
-        whole: Some(signed(whole)),
-        sorted_by: Some(0),
-        has_other_tree,
+        share_total: Some(saturating_signed(whole)),
+        sorted_by_column: Some(0),
+        has_allocation_tree: has_other_tree,
         empty_text: empty.into(),
         ..Listing::new(&figures, "Object", parts)
     })
@@ -73,9 +81,9 @@ pub(super) fn list_dominated(
 
 /// The columns of objects that are merged by type, which are sorted as `breakdown` sorts.
 const MERGED_COLUMNS: [ListColumn; 3] = [
-    ListColumn { order: Some(BYTES), ..OBJECT_COLUMNS[0] },
+    ListColumn { command_order: Some(BYTES), ..OBJECT_COLUMNS[0] },
     OBJECT_COLUMNS[1].unsorted(),
-    ListColumn { order: Some(ALLOCATIONS), ..OBJECT_COLUMNS[2] },
+    ListColumn { command_order: Some(ALLOCATIONS), ..OBJECT_COLUMNS[2] },
 ];
 
 pub(super) fn list_objects_of_type(
@@ -86,10 +94,10 @@ pub(super) fn list_objects_of_type(
     let browser = HeapBrowser::of(dump)?;
     // `list` has no order by what an object dominates.
     let mut figures = OBJECT_COLUMNS;
-    figures[2].order = None;
+    figures[2].command_order = None;
     Ok(Listing {
-        whole: Some(signed(browser.reachable_bytes())),
-        sorted_by: Some(0),
+        share_total: Some(saturating_signed(browser.reachable_bytes())),
+        sorted_by_column: Some(0),
         empty_text: format!("no objects of {type_name}"),
         ..Listing::new(&figures, "Object", vec![ListPart::of_objects(browser.objects_in_scope(scope)?)])
     })
@@ -98,7 +106,7 @@ pub(super) fn list_objects_of_type(
 const ROWS_BESIDE_LIST: usize = 100;
 
 /// The facts on an object that stand beside a list. Error: why there is nothing, in words.
-pub(crate) fn facts_beside_list(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
+pub(crate) fn list_side_pane_facts(dump: &'static OpenDump, place: &BrowsedObject) -> Result<Listing, String> {
     list_object_facts(dump, place, ROWS_BESIDE_LIST).map_err(|error| error.to_string())
 }
 
@@ -110,7 +118,7 @@ pub(super) fn list_object_facts(
 ) -> Result<Listing, AnswerError> {
     let browser = HeapBrowser::of(dump)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
-    let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
+    let answer = ask_object(dump, &ObjectOptions { max_references: Some(0), ..ObjectOptions::new(id) })?;
     let below = browser.dominated_by(Some(place.node)).unwrap_or_default();
     let (names, referrer_names) = browser.reference_and_referrer_names(place.node, MAX_REFERENCES_NAMED.min(rows));
     let referrers = browser.referrers(place.node)?;
@@ -120,24 +128,24 @@ pub(super) fn list_object_facts(
         0 if answer.roots.is_empty() && answer.reachability.is_reached() => "No object refers to it".into(),
         0 if answer.roots.is_empty() => "Nothing holds it".into(),
         0 => "No object holds it".into(),
-        count => format!("Who holds it: {}", count_of(count as u64, "references")),
+        count => format!("Who holds it: {}", count_with_noun(count as u64, "references")),
     };
     parts.push(ListPart::Rows(vec![ListRow::title(held)]));
     parts.push(ListPart::Rows(
         answer
             .roots
             .iter()
-            .map(|root| ListRow { lead: "root".into(), ..ListRow::new(root.short_text(), RowTarget::NoTarget) })
+            .map(|root| ListRow { leading_text: "root".into(), ..ListRow::new(root.short_text(), RowTarget::NoTarget) })
             .collect(),
     ));
-    parts.push(part_of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
+    parts.push(references_part(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
     if !references.is_empty() {
-        let title = format!("What it refers to: {}", count_of(references.len() as u64, "references"));
+        let title = format!("What it refers to: {}", count_with_noun(references.len() as u64, "references"));
         parts.push(ListPart::Rows(vec![ListRow::title(title)]));
-        parts.push(part_of_references(&references[..rows.min(references.len())], names, "→"));
+        parts.push(references_part(&references[..rows.min(references.len())], names, "→"));
     }
     if !below.is_empty() {
-        let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
+        let title = format!("What only it keeps alive, directly: {}", count_with_noun(below.len() as u64, "objects"));
         parts.push(ListPart::Rows(vec![ListRow::title(title)]));
         let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), RETAINED, false, rows);
         parts.push(ListPart::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
@@ -150,13 +158,13 @@ pub(super) fn list_object_facts(
     })
 }
 
-fn part_of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
+fn references_part(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> ListPart {
     let weak = references.iter().zip(0u32..).filter(|(reference, _)| reference.is_weak).map(|(_, at)| at);
     ListPart::Objects {
         nodes: references.iter().map(|reference| reference.node).collect(),
         references: names,
-        lead: arrow,
-        faint: weak.collect(),
+        leading_text: arrow,
+        faint_places: weak.collect(),
     }
 }
 

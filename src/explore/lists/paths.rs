@@ -2,18 +2,18 @@
 
 use crate::answers::browse::{HeapBrowser, ObjectSizes};
 use crate::answers::figure::{OBJECTS, RETAINED};
-use crate::answers::roots::path_lines::{PathLines, PathPart};
+use crate::answers::roots::path_lines::{PathLineContent, PathLines};
 use crate::answers::tree::LazyTree;
 use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
-use crate::explore::list::{
+use crate::explore::listing::{
     ListColumn, ListPart, ListRow, Listing, OBJECT_COLUMNS, RowStyle, RowTarget, figures_of_object,
 };
 use crate::explore::view::BrowsedObject;
 use crate::report::indents_of;
-use crate::units::{count_of, signed};
+use crate::units::{count_with_noun, saturating_signed};
 
 const OBJECTS_AT_EACH_END: usize = 200;
 const MAX_MERGED_ROWS: usize = 5000;
@@ -28,30 +28,33 @@ pub(super) fn list_root_paths(
     let browser = HeapBrowser::of(dump)?;
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
-    let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
+    let options = RootPathsOptions { max_paths: Some(count), ..RootPathsOptions::new(id) };
     let answer = root_paths(dump, &options)?;
     let above = browser.dominators_of(place.node);
     let lines = PathLines::new(&answer.paths, Some(OBJECTS_AT_EACH_END)).with_values();
     let mut rows = Vec::new();
-    for (path, class_start) in answer.paths.iter().map(|path| path.class_start()).enumerate() {
+    for (path, class_start) in answer.paths.iter().map(|path| path.class_and_loader_places()).enumerate() {
         // What stands before a class is the same for every class of a program.
         let (first, loader) = class_start.unwrap_or_default();
         let mut loader_text = String::new();
-        for line in lines.of_path(path) {
-            rows.push(match line.part {
-                PathPart::Root(root) => ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) },
-                PathPart::Gap { objects } => {
-                    ListRow::new(format!("… {} …", count_of(objects as u64, "more objects")), RowTarget::NoTarget)
+        for line in lines.lines_of_path(path) {
+            rows.push(match line.content {
+                PathLineContent::Root(root) => {
+                    ListRow { leading_text: "root".into(), ..ListRow::title(root.short_text()) }
                 }
-                PathPart::Object { number, step } if number < first => {
+                PathLineContent::Gap { hidden_objects: objects } => ListRow::new(
+                    format!("… {} …", count_with_noun(objects as u64, "more objects")),
+                    RowTarget::NoTarget,
+                ),
+                PathLineContent::Object { place: number, step } if number < first => {
                     loader_text = if number == loader { step.object.type_text() } else { loader_text };
                     continue;
                 }
-                PathPart::Object { number, step } => {
+                PathLineContent::Object { place: number, step } => {
                     let node = step.object.id.parse::<ObjectId>().ok();
                     let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
                     let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
-                    let retained = node.and_then(|node| browser.sizes(node).retained);
+                    let retained = node.and_then(|node| browser.sizes(node).retained_bytes_and_objects);
                     let mark = if is_on_all { "*" } else { " " };
                     let (arrow, reference, loaded) = match number > first {
                         true => (" →", step.reference.as_deref().unwrap_or_default(), String::new()),
@@ -60,12 +63,15 @@ pub(super) fn list_root_paths(
                     };
                     let name = format!("{}{loaded}", step.object.type_text());
                     ListRow {
-                        figures: figures_of_object(ObjectSizes { shallow_bytes: step.object.shallow_bytes, retained }),
+                        figures: figures_of_object(ObjectSizes {
+                            shallow_bytes: step.object.shallow_bytes,
+                            retained_bytes_and_objects: retained,
+                        }),
                         id: step.object.id.clone(),
                         // One step after another: a path is no staircase.
-                        lead: format!("{mark}{arrow}"),
+                        leading_text: format!("{mark}{arrow}"),
                         reference: reference.to_string(),
-                        look: if is_on_all { RowStyle::OnAllPaths } else { RowStyle::Plain },
+                        style: if is_on_all { RowStyle::OnAllPaths } else { RowStyle::Plain },
                         level: Some(number as u32),
                         ..ListRow::new(name, node.map_or(RowTarget::NoTarget, RowTarget::Object))
                     }
@@ -91,7 +97,7 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
     let (count, rest) = answer.sentence();
     let figures = [ListColumn::new(RETAINED, 0).unsorted(), ListColumn::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
-    let places: Vec<(u32, u64)> = answer.tree.places().into_iter().take(MAX_MERGED_ROWS).collect();
+    let places: Vec<(u32, u64)> = answer.tree.depths_and_hidden_counts().into_iter().take(MAX_MERGED_ROWS).collect();
     for (row, indent) in answer.tree.iter().zip(indents_of(&places)) {
         let depth = row.depth;
         let row = row.row;
@@ -102,11 +108,11 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
             "  ".repeat(indent.level.min(MAX_INDENTED_LEVELS) - usize::from(indent.is_only_child))
         );
         if let Some(root) = &row.root {
-            rows.push(ListRow { lead: "root".into(), ..ListRow::title(root.short_text()) });
+            rows.push(ListRow { leading_text: "root".into(), ..ListRow::title(root.short_text()) });
         }
         rows.push(ListRow {
-            figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
-            lead,
+            figures: vec![row.retained_bytes.map(saturating_signed), row.objects.map(saturating_signed)],
+            leading_text: lead,
             reference: row.reference.as_deref().unwrap_or_default().into(),
             level: Some(depth),
             ..ListRow::new(row.type_text(), RowTarget::Type(row.type_name.to_string()))
@@ -114,9 +120,9 @@ pub(super) fn list_merged_paths(dump: &'static OpenDump, scope: &ScopeOptions) -
     }
     let all = answer.tree.len();
     if all > MAX_MERGED_ROWS {
-        let left = count_of((all - MAX_MERGED_ROWS) as u64, "more rows");
+        let left = count_with_noun((all - MAX_MERGED_ROWS) as u64, "more rows");
         let text = format!("… {left}, which the command below prints");
-        rows.push(ListRow { look: RowStyle::Faint, ..ListRow::new(text, RowTarget::NoTarget) });
+        rows.push(ListRow { style: RowStyle::Faint, ..ListRow::new(text, RowTarget::NoTarget) });
     }
     Ok(Listing {
         header_lines: vec![format!("{count}{rest}")],

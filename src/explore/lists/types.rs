@@ -1,12 +1,12 @@
 //! Types, and groups of them.
 
-use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
+use crate::answers::figure::{ALLOCATED_BYTES, ALLOCATIONS, OBJECTS, REACHABLE_BYTES, RETAINED, SHALLOW};
 use crate::answers::histogram::{HistogramRow, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions, type_words};
 use crate::dump::OpenDump;
-use crate::explore::list::{ListColumn, ListPart, ListRow, Listing, RowTarget, tie_ranks};
+use crate::explore::listing::{ListColumn, ListPart, ListRow, Listing, RowTarget, tie_ranks};
 use crate::explore::view::{BrowserView, CommandContext, TypeGroup};
-use crate::units::signed;
+use crate::units::saturating_signed;
 
 pub(super) fn list_types(
     dump: &OpenDump,
@@ -34,9 +34,9 @@ fn listing_of_histogram(
     target: impl Fn(&HistogramRow, u32) -> RowTarget,
 ) -> Listing {
     let totals = &answer.totals;
-    let (columns, whole) = match totals.figure(REACHABLE) {
+    let (columns, whole) = match totals.figure(REACHABLE_BYTES) {
         _ if answer.heaps.is_some() => {
-            (vec![ListColumn::new(TOTAL, 0), ListColumn::new(ALLOCATIONS, 72).unsorted()], totals.bytes())
+            (vec![ListColumn::new(ALLOCATED_BYTES, 0), ListColumn::new(ALLOCATIONS, 72).unsorted()], totals.bytes())
         }
         Some(reachable) if options.retained.is_some() => {
             (vec![ListColumn::new(RETAINED, 0), ListColumn::new(SHALLOW, 90), ListColumn::new(OBJECTS, 72)], reachable)
@@ -47,7 +47,7 @@ fn listing_of_histogram(
     // Ties are in the order of names.
     let ties = tie_ranks(rows, &|a, b| (a.name(), &a.module, a.group()).cmp(&(b.name(), &b.module, b.group())));
     let made = rows.iter().zip(ties).map(|(row, tie_rank)| {
-        let figures = columns.iter().map(|column| row.figure(column.figure).map(signed)).collect();
+        let figures = columns.iter().map(|column| row.figure(column.figure).map(saturating_signed)).collect();
         let mut name = type_words(&row.name_with_loader(true)).into_owned();
         name.extend(
             row.module.iter().filter(|_| row.module.as_deref() != Some("")).map(|module| format!(" ({module})")),
@@ -55,15 +55,15 @@ fn listing_of_histogram(
         ListRow { figures, tie_rank, ..ListRow::new(name, target(row, row.group())) }
     });
     Listing {
-        whole: Some(signed(whole)),
-        sorted_by: Some(0),
+        share_total: Some(saturating_signed(whole)),
+        sorted_by_column: Some(0),
         empty_text: "no objects".into(),
-        ..Listing::new(&columns, answer.group_by.titles().0, vec![ListPart::Rows(made.collect())])
+        ..Listing::new(&columns, answer.group_by.title_and_plural().0, vec![ListPart::Rows(made.collect())])
     }
 }
 
 /// Exact retained bytes of all objects of a type. O(objects + references).
-pub(crate) fn exact_retained(dump: &OpenDump, scope: &ScopeOptions) -> Result<u64, AnswerError> {
+pub(crate) fn exact_retained_bytes(dump: &OpenDump, scope: &ScopeOptions) -> Result<u64, AnswerError> {
     let options =
         HistogramOptions { scope: scope.clone(), retained: Some(RetainedBy::Exact), ..HistogramOptions::default() };
     let answer = histogram(dump, &options)?;

@@ -3,9 +3,9 @@
 //! Only this folder knows the terminal and signals.
 
 #[cfg(unix)]
-mod bytes;
-mod event;
-mod input;
+mod input_bytes;
+mod key_thread;
+mod loop_event;
 mod screen;
 #[cfg(unix)]
 mod sigbus;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use base64::Engine;
 
-use super::draw::draw;
+use super::draw::draw_screen;
 use super::input_events::KeyPress;
 use super::load_progress::LoadProgress;
 use super::screen_cells::{Rect, ScreenBuffer};
@@ -31,7 +31,7 @@ use super::state::{BrowserMessage, BrowserState};
 use super::tasks::{BrowserWorker, Task, WorkerQueues};
 
 use crate::dump::OpenDump;
-use event::LoopEvent;
+use loop_event::LoopEvent;
 use screen::Screen;
 use terminal_guard::{ScreenWriter, TerminalGuard};
 
@@ -42,12 +42,20 @@ const PANIC_KEY_VARIABLE: &str = "HEAPDUMP_EXPLORE_PANIC";
 
 /// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by
 /// a signal. Error: when the terminal cannot be used, or a dump cannot be read.
-pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
-    let BrowserSetup { context, look, start, takes_mouse: mouse, load, write_index, on_opened: opened } = setup;
+pub(super) fn run_browser(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
+    let BrowserSetup {
+        context,
+        screen_look: look,
+        start_tab_and_object: start,
+        takes_mouse: mouse,
+        load_dumps: load,
+        write_index,
+        on_opened: opened,
+    } = setup;
     let (events, queue) = channel();
     let guard = TerminalGuard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
     let resized = Arc::new(AtomicBool::new(false));
-    let _keys = input::start(&guard, events.clone(), &resized);
+    let _keys = key_thread::start_key_thread(&guard, events.clone(), &resized);
     let load_progress = LoadProgress::default();
     let (watched, loaded) = (load_progress.clone(), events.clone());
     // Without the thread the loop would wait for ever.
@@ -63,7 +71,7 @@ pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
     let state = BrowserState::new(context, look, start, terminal_size());
     let mut show = BrowserLoop {
         screen: Screen::default(),
-        resized,
+        was_resized: resized,
         state,
         guard,
         workers: None,
@@ -73,11 +81,11 @@ pub(super) fn run(setup: BrowserSetup<'_>) -> Result<BrowserEnd, String> {
     };
     let ended = show.run_until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
-    show.load_progress.cancel();
+    show.load_progress.cancel_reading();
     // Nor for an index or rows that are being written.
     crate::files::remove_unfinished();
     if matches!(ended, Ok(BrowserEnd::TerminalGone)) {
-        show.guard.give_up();
+        show.guard.note_terminal_gone();
     }
     ended
 }
@@ -90,7 +98,7 @@ fn terminal_size() -> (u16, u16) {
 struct BrowserLoop {
     screen: Screen,
     /// Set when the size of the terminal changes, even where it is the same again when it is looked at.
-    resized: Arc<AtomicBool>,
+    was_resized: Arc<AtomicBool>,
     state: BrowserState,
     guard: TerminalGuard,
     workers: Option<WorkerQueues>,
@@ -111,7 +119,7 @@ impl BrowserLoop {
             if is_changed && !self.draw() {
                 return Ok(BrowserEnd::TerminalGone);
             }
-            if self.is_damaged() {
+            if self.is_index_damaged() {
                 return Ok(BrowserEnd::IndexDamaged);
             }
             is_changed = true;
@@ -131,9 +139,9 @@ impl BrowserLoop {
                 let msg = match event {
                     LoopEvent::TerminalGone => return Ok(BrowserEnd::TerminalGone),
                     LoopEvent::Loaded(loaded) => {
-                        let dumps = (*loaded)?.keep();
+                        let dumps = (*loaded)?.leak_until_exit();
                         opened(dumps);
-                        self.opened(dumps)
+                        self.start_workers(dumps)
                     }
                     LoopEvent::Message(BrowserMessage::Key(KeyPress::Char('!'))) if has_panic_key => {
                         panic!("asked for by {PANIC_KEY_VARIABLE}")
@@ -151,16 +159,16 @@ impl BrowserLoop {
     fn draw(&mut self) -> bool {
         let (screen, state) = (&mut self.screen, &mut self.state);
         self.guard.with_drawing_lock(|| {
-            state.size = terminal_size();
-            let (width, height) = state.size;
-            let mut buffer = ScreenBuffer::new(state.size);
-            draw(state, Rect { x: 0, y: 0, width, height }, &mut buffer);
-            screen.show(state.size, &buffer, &mut ScreenWriter).is_ok()
+            state.screen_size = terminal_size();
+            let (width, height) = state.screen_size;
+            let mut buffer = ScreenBuffer::new(state.screen_size);
+            draw_screen(state, Rect { x: 0, y: 0, width, height }, &mut buffer);
+            screen.send_changed_lines(state.screen_size, &buffer, &mut ScreenWriter).is_ok()
         })
     }
 
     /// Returns true if an index turned out damaged: checked before what was read stays on the screen.
-    fn is_damaged(&self) -> bool {
+    fn is_index_damaged(&self) -> bool {
         let dumps = self.state.dumps.into_iter().flat_map(BrowsedDumps::all);
         dumps.filter_map(OpenDump::index_check).any(|check| check.damage().is_some())
     }
@@ -168,24 +176,24 @@ impl BrowserLoop {
     /// Follows what has changed by itself: the size, the progress of reading. Returns true if anything has.
     fn poll_changes(&mut self) -> bool {
         let size = terminal_size();
-        if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
-            self.draw_anew();
+        if size != self.state.screen_size || self.was_resized.swap(false, Ordering::Relaxed) {
+            self.forget_drawn_screen();
             self.update(BrowserMessage::Resize(size.0, size.1));
             return true;
         }
-        if self.state.dumps.is_some() && !self.state.is_tree_pending {
+        if self.state.dumps.is_some() && !self.state.is_dominator_tree_pending {
             return false;
         }
-        self.update(BrowserMessage::ReadProgressed(self.load_progress.progress()));
+        self.update(BrowserMessage::ReadProgressed(self.load_progress.current_progress()));
         true
     }
 
     /// Everything is drawn the next time: what is on the screen is not known. The terminal is asked nothing.
-    fn draw_anew(&mut self) {
+    fn forget_drawn_screen(&mut self) {
         self.screen = Screen::default();
     }
 
-    fn opened(&mut self, dumps: BrowsedDumps) -> BrowserMessage {
+    fn start_workers(&mut self, dumps: BrowsedDumps) -> BrowserMessage {
         if dumps.new.is_indexed() || dumps.old.is_some_and(OpenDump::is_indexed) {
             system::restore_terminal_on_cut_index();
         }
@@ -205,11 +213,11 @@ impl BrowserLoop {
                 Task::Suspend => {
                     self.guard.suspend();
                     // What is on the screen was drawn by others.
-                    self.draw_anew();
+                    self.forget_drawn_screen();
                 }
-                Task::Redraw => self.draw_anew(),
+                Task::Redraw => self.forget_drawn_screen(),
                 Task::CopyText(text) => copy_to_clipboard(&text),
-                ask => self.workers.iter().for_each(|workers| workers.ask(&ask)),
+                ask => self.workers.iter().for_each(|workers| workers.send_to_worker(&ask)),
             }
         }
         false

@@ -15,7 +15,12 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Sends the lines that are not there yet, at once.
-    pub(super) fn show(&mut self, size: (u16, u16), buffer: &ScreenBuffer, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn send_changed_lines(
+        &mut self,
+        size: (u16, u16),
+        buffer: &ScreenBuffer,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let mut sent = String::new();
         if size != self.size {
             sent.push_str("\x1b[0m\x1b[2J");
@@ -33,7 +38,7 @@ impl Screen {
 
 /// A line as a terminal takes it, from its first column on (ECMA-48).
 fn line_for_terminal(cells: &[ScreenCell]) -> String {
-    let used = cells.iter().rposition(|cell| *cell != ScreenCell::BLANK_CELL).map_or(0, |last| last + 1);
+    let used = cells.iter().rposition(|cell| *cell != ScreenCell::BLANK).map_or(0, |last| last + 1);
     let mut text = String::from("\x1b[0m");
     let mut style = CellStyle::new();
     let mut is_sure = true;
@@ -58,8 +63,8 @@ fn line_for_terminal(cells: &[ScreenCell]) -> String {
             text.push('m');
         }
         text.push(symbol);
-        text.push_str(&cell.marks);
-        is_sure = cell.marks.is_empty();
+        text.push_str(&cell.combining_marks);
+        is_sure = cell.combining_marks.is_empty();
     }
     if style != CellStyle::new() {
         text.push_str("\x1b[0m");
@@ -81,15 +86,21 @@ mod tests {
         let mut screen = Screen::default();
         let mut sent = |size, buffer: &ScreenBuffer| {
             let mut out = Vec::new();
-            screen.show(size, buffer, &mut out).unwrap();
+            screen.send_changed_lines(size, buffer, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let mut buffer = ScreenBuffer::new((4, 2));
-        buffer.put(0, 0, "日e\u{301}x", 4, CellStyle { color: Some(Color::Cyan), is_dim: true, ..CellStyle::new() });
+        buffer.put_text(
+            0,
+            0,
+            "日e\u{301}x",
+            4,
+            CellStyle { color: Some(Color::Cyan), is_dim: true, ..CellStyle::new() },
+        );
         let first = "\x1b[1;1H\x1b[0m\x1b[0;2;36m日\x1b[3Ge\u{301}\x1b[4Gx\x1b[0m";
         assert_eq!(sent((4, 2), &buffer), format!("\x1b[0m\x1b[2J{first}\x1b[2;1H\x1b[0m\x1b[K"));
         assert_eq!(sent((4, 2), &buffer), "");
-        buffer.put(1, 1, "ab", 2, CellStyle { is_bold: true, is_reversed: true, ..CellStyle::new() });
+        buffer.put_text(1, 1, "ab", 2, CellStyle { is_bold: true, is_reversed: true, ..CellStyle::new() });
         assert_eq!(sent((4, 2), &buffer), "\x1b[2;1H\x1b[0m \x1b[0;1;7mab\x1b[0m\x1b[K");
         assert!(sent((5, 2), &buffer).starts_with("\x1b[0m\x1b[2J"), "of another size");
     }

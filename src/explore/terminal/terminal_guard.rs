@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 use super::system::{self, Terminal};
-use crate::files::AtExit;
+use crate::files::ExitAction;
 
 /// Alternate screen, no cursor.
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l";
@@ -56,9 +56,9 @@ fn enter_screen(mouse: bool) -> io::Result<()> {
 
 /// The browser's time on the terminal.
 pub(super) struct TerminalGuard {
-    mouse: bool,
+    takes_mouse: bool,
     /// Leaves when it is dropped, and when a signal ends the program.
-    at_end: AtExit,
+    at_end: ExitAction,
 }
 
 impl TerminalGuard {
@@ -68,7 +68,7 @@ impl TerminalGuard {
         if TERMINAL.get().is_none() {
             _ = TERMINAL.set(Terminal::find()?);
         }
-        let at_end = AtExit::new(|| {
+        let at_end = ExitAction::new(|| {
             // A signal does not wait for somebody who writes to a terminal that takes nothing.
             let drawing = wait_for_drawing();
             leave_screen();
@@ -77,11 +77,11 @@ impl TerminalGuard {
         })?;
         restore_terminal_on_panic();
         at_end.run_unless_ending(|| enter_screen(mouse))?;
-        Ok(TerminalGuard { mouse, at_end })
+        Ok(TerminalGuard { takes_mouse: mouse, at_end })
     }
 
     /// The source of keys.
-    pub(super) fn terminal(&self) -> Option<&'static Terminal> {
+    pub(super) fn key_terminal(&self) -> Option<&'static Terminal> {
         TERMINAL.get()
     }
 
@@ -91,7 +91,7 @@ impl TerminalGuard {
     }
 
     /// There is nothing to be put right any more, and nobody to write to.
-    pub(super) fn give_up(&self) {
+    pub(super) fn note_terminal_gone(&self) {
         IS_ON_SCREEN.store(false, Ordering::SeqCst);
     }
 
@@ -106,7 +106,7 @@ impl TerminalGuard {
         leave_screen();
         system::suspend();
         // Should that fail, the next look finds the terminal gone.
-        _ = self.at_end.run_unless_ending(|| enter_screen(self.mouse));
+        _ = self.at_end.run_unless_ending(|| enter_screen(self.takes_mouse));
     }
 }
 

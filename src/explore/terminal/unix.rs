@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, isatty, tcflush, tcgetattr, tcsetattr};
 
-use super::bytes::take_messages;
+use super::input_bytes::take_messages;
 pub(super) use super::sigbus::restore_on_sigbus as restore_terminal_on_cut_index;
 use crate::explore::state::BrowserMessage;
 
@@ -22,7 +22,7 @@ const LONE_ESCAPE_WAIT_NS: i64 = 50_000_000;
 
 /// The source of keys, and its state before.
 pub(super) struct Terminal {
-    keys: OwnedFd,
+    key_source: OwnedFd,
     original_mode: Termios,
 }
 
@@ -34,14 +34,14 @@ impl Terminal {
             false => std::fs::File::options().read(true).write(true).open("/dev/tty")?.into(),
         };
         let before = tcgetattr(&keys)?;
-        Ok(Terminal { keys, original_mode: before })
+        Ok(Terminal { key_source: keys, original_mode: before })
     }
 
     /// From now on each key comes by itself, and nothing is done about it. What was typed ahead is for the browser.
     pub(super) fn make_raw(&self) -> io::Result<()> {
         let mut raw = self.original_mode.clone();
         raw.make_raw();
-        Ok(tcsetattr(&self.keys, OptionalActions::Now, &raw)?)
+        Ok(tcsetattr(&self.key_source, OptionalActions::Now, &raw)?)
     }
 
     pub(super) fn take_mouse(&self) -> io::Result<()> {
@@ -53,12 +53,12 @@ impl Terminal {
     pub(super) fn restore(&self) {
         // A terminal that is gone needs nothing. What was typed for the browser is nobody else's; what is still to be
         // shown is not waited for.
-        _ = tcflush(&self.keys, QueueSelector::IFlush);
-        _ = tcsetattr(&self.keys, OptionalActions::Now, &self.original_mode);
+        _ = tcflush(&self.key_source, QueueSelector::IFlush);
+        _ = tcsetattr(&self.key_source, OptionalActions::Now, &self.original_mode);
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        let mut polled = [PollFd::new(&self.keys, PollFlags::empty())];
+        let mut polled = [PollFd::new(&self.key_source, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut polled, Some(&now)) {
             Ok(_) => polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
@@ -68,7 +68,7 @@ impl Terminal {
 }
 
 /// Milliseconds to wait for a terminal that takes nothing: nobody looks at it.
-const MAX_WAIT_MS: i64 = 300;
+const MAX_WRITE_WAIT_MS: i64 = 300;
 
 /// Writes all of it, without a lock: signal handlers do so too. Gives up when the terminal takes nothing for a while.
 pub(super) fn write_all(bytes: &[u8]) {
@@ -84,7 +84,7 @@ pub(super) fn write_all(bytes: &[u8]) {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if waits_here => {
                 let mut polled = [PollFd::from_borrowed_fd(out, PollFlags::OUT)];
-                let limit = Timespec { tv_sec: 0, tv_nsec: MAX_WAIT_MS * 1_000_000 };
+                let limit = Timespec { tv_sec: 0, tv_nsec: MAX_WRITE_WAIT_MS * 1_000_000 };
                 if !matches!(poll(&mut polled, Some(&limit)), Ok(1..) | Err(Errno::INTR)) {
                     break;
                 }
@@ -110,7 +110,7 @@ pub(super) fn suspend() {
 pub(super) struct KeyReader {
     terminal: &'static Terminal,
     /// The beginning of what is not whole.
-    bytes: Vec<u8>,
+    partial_sequence: Vec<u8>,
 }
 
 impl KeyReader {
@@ -118,19 +118,19 @@ impl KeyReader {
     pub(super) fn new(terminal: &'static Terminal, resized: &Arc<AtomicBool>) -> Self {
         // Without it the size is looked at now and then all the same.
         _ = signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(resized));
-        KeyReader { terminal, bytes: Vec::new() }
+        KeyReader { terminal, partial_sequence: Vec::new() }
     }
 
     /// Waits for what is whole, for ever or, in the middle of something, a moment.
     pub(super) fn next(&mut self, is_over: &AtomicBool) -> io::Result<Vec<BrowserMessage>> {
-        let is_waiting = !self.bytes.is_empty();
+        let is_waiting = !self.partial_sequence.is_empty();
         let has_more = self.read_more(is_waiting, is_over)?;
-        Ok(take_messages(&mut self.bytes, is_waiting && !has_more))
+        Ok(take_messages(&mut self.partial_sequence, is_waiting && !has_more))
     }
 
     /// Returns false when no bytes came, or when they are not for this thread.
     fn read_more(&mut self, is_waiting: bool, is_over: &AtomicBool) -> Result<bool, Errno> {
-        let mut polled = [PollFd::new(&self.terminal.keys, PollFlags::IN)];
+        let mut polled = [PollFd::new(&self.terminal.key_source, PollFlags::IN)];
         let moment = Timespec { tv_sec: 0, tv_nsec: LONE_ESCAPE_WAIT_NS };
         poll(&mut polled, is_waiting.then_some(&moment))?;
         let seen = polled[0].revents();
@@ -141,11 +141,11 @@ impl KeyReader {
             return Ok(false);
         }
         let mut buffer = [0; 4096];
-        match rustix::io::read(&self.terminal.keys, &mut buffer)? {
+        match rustix::io::read(&self.terminal.key_source, &mut buffer)? {
             // The end of a terminal that reported nothing.
             0 => Err(Errno::PIPE),
             count => {
-                self.bytes.extend_from_slice(&buffer[..count]);
+                self.partial_sequence.extend_from_slice(&buffer[..count]);
                 Ok(true)
             }
         }

@@ -1,7 +1,7 @@
 //! Actions of keys and the mouse.
 
 use super::*;
-use crate::explore::list::RowStyle;
+use crate::explore::listing::RowStyle;
 
 #[test]
 fn keys_lead_in_and_back() {
@@ -10,7 +10,7 @@ fn keys_lead_in_and_back() {
     assert_eq!(game.way().len(), 3);
     game.keys("h");
     assert_eq!((game.way().len(), game.cursor()), (2, 1));
-    assert_eq!(game.state.frame().unwrap().sort.column, Some(1));
+    assert_eq!(game.state.current_frame().unwrap().sort_order.column, Some(1));
     game.keys("h");
     assert_eq!((game.way(), game.cursor()), (vec!["everything".to_string()], 2));
     // At the beginning there is no further back, and Esc does not quit.
@@ -30,28 +30,28 @@ fn keys_lead_in_and_back() {
 #[test]
 fn a_find_narrows_while_it_is_typed() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
-    let all = game.keys("2").state.frame().unwrap().rows.len;
+    let all = game.keys("2").state.current_frame().unwrap().rows.row_count;
     game.keys("/ Screen[ Enter");
-    let found = game.state.frame().unwrap().rows.len;
+    let found = game.state.current_frame().unwrap().rows.row_count;
     assert!(0 < found && found < all);
     // An expression that is not whole yet leaves the rows as they are.
     game.keys("/ ^u /(x");
-    assert_eq!(game.state.frame().unwrap().rows.len, all);
+    assert_eq!(game.state.current_frame().unwrap().rows.row_count, all);
     assert!(game.keys("Enter").screen().contains("is not a regular expression"));
     game.keys("/ ^u /^BubbleGame Enter");
-    assert!(game.state.frame().unwrap().rows.len > found, "{}", game.screen());
+    assert!(game.state.current_frame().unwrap().rows.row_count > found, "{}", game.screen());
     game.keys("/");
     game.keys("Esc");
-    assert_eq!((game.state.frame().unwrap().rows.len, game.way().len()), (all, 1));
+    assert_eq!((game.state.current_frame().unwrap().rows.row_count, game.way().len()), (all, 1));
     game.keys("/ Component1 Enter n");
     assert_eq!(game.cursor(), 1);
     game.keys("N N");
-    assert_eq!(game.cursor(), game.state.frame().unwrap().rows.len - 1);
+    assert_eq!(game.cursor(), game.state.current_frame().unwrap().rows.row_count - 1);
     game.keys("Esc");
-    assert_eq!(game.state.frame().unwrap().rows.len, all);
+    assert_eq!(game.state.current_frame().unwrap().rows.row_count, all);
     // And again what was looked for.
     game.keys("n");
-    assert!(game.state.frame().unwrap().rows.len < all);
+    assert!(game.state.current_frame().unwrap().rows.row_count < all);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn commands_reach_as_far_as_the_screen() {
     zoo.keys("g");
     assert!(zoo.command().contains("dominators -n 1000 "), "{}", zoo.command());
     zoo.keys("G");
-    let rows = zoo.state.frame().unwrap().rows.len;
+    let rows = zoo.state.current_frame().unwrap().rows.row_count;
     assert!(rows > 2000 && zoo.command().contains("dominators -n 0 "), "{}", zoo.command());
 }
 
@@ -101,7 +101,7 @@ fn an_object_is_what_its_view_is_about() {
     zoo.keys("j j p");
     assert_eq!(zoo.way()[3], format!("paths to {own}"));
     zoo.keys("h / .");
-    let frame = zoo.state.frame().unwrap();
+    let frame = zoo.state.current_frame().unwrap();
     let row = frame.row(zoo.cursor(), zoo.state.browser.as_ref()).unwrap();
     assert!(row.reference.contains('.') || row.name.contains('.'), "{row:?}");
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
@@ -152,7 +152,7 @@ fn a_resize_keeps_the_cursor() {
     for (width, height) in [(40, 30), (40, 8), (20, 4), (200, 60), (110, 30)] {
         game.msg(BrowserMessage::Resize(width, height));
         _ = game.screen();
-        let (page, frame) = (game.state.rows_on_page(), game.state.frame().unwrap());
+        let (page, frame) = (game.state.rows_on_page(), game.state.current_frame().unwrap());
         assert!(
             frame.cursor == cursor && frame.first_shown_row <= cursor && cursor < frame.first_shown_row + page,
             "{width} x {height}"
@@ -162,7 +162,7 @@ fn a_resize_keeps_the_cursor() {
 
 #[test]
 fn tabs_have_their_numbers() {
-    let numbers: Vec<usize> = Tab::WORDS.iter().map(|(_, tab)| tab.number()).collect();
+    let numbers: Vec<usize> = Tab::WORDS.iter().map(|(_, tab)| tab.tab_number()).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
 }
 
@@ -187,7 +187,7 @@ fn keys_wait_for_the_dump() {
     let mut state = BrowserState::new(context, COLORS, (None, None), (110, 30));
     for key in ['2', ':', 'w', 'x', '?'] {
         assert!(state.update(BrowserMessage::Key(KeyPress::Char(key))).is_empty());
-        assert!(state.note.is_none() && state.prompt.is_none() && state.help.is_none(), "{key}");
+        assert!(state.status_note.is_none() && state.prompt.is_none() && state.first_help_line.is_none(), "{key}");
     }
     assert!(matches!(state.update(BrowserMessage::Key(KeyPress::Char('q')))[..], [Task::Quit]));
 }
@@ -207,7 +207,7 @@ fn keys_wait_for_their_list() {
     }
     assert_eq!((tasks.len(), slow.way().len(), slow.state.typed_ahead.len()), (1, 2, script.len() - 2));
     for ask in tasks {
-        slow.worker.answer(ask);
+        slow.worker.answer_task(ask);
     }
     let answers = std::mem::take(&mut *slow.answers.lock().unwrap());
     answers.into_iter().for_each(|answer| slow.msg(BrowserMessage::Answer(answer)));
@@ -235,18 +235,18 @@ fn keys_wait_for_their_list() {
 fn a_find_leads_through_rows_that_stay() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
     game.keys(": 1#1c87d9 Enter");
-    let all = game.state.frame().unwrap().rows.len;
+    let all = game.state.current_frame().unwrap().rows.row_count;
     let command = game.command();
     game.keys("/ Screen");
     let places = |game: &Driver, text: &str| {
-        let frame = game.state.frame().unwrap();
+        let frame = game.state.current_frame().unwrap();
         let name = |at: usize| frame.row(at, game.state.browser.as_ref()).unwrap();
-        let is_one = |at: &usize| name(*at).look != RowStyle::Title && name(*at).name.contains(text);
-        (0..frame.rows.len).filter(is_one).collect::<Vec<usize>>()
+        let is_one = |at: &usize| name(*at).style != RowStyle::Title && name(*at).name.contains(text);
+        (0..frame.rows.row_count).filter(is_one).collect::<Vec<usize>>()
     };
     let expected = places(&game, "Screen");
     assert!(expected.len() > 1 && expected.len() < all, "{}", game.screen());
-    assert_eq!((game.cursor(), game.state.frame().unwrap().rows.len), (expected[0], all));
+    assert_eq!((game.cursor(), game.state.current_frame().unwrap().rows.row_count), (expected[0], all));
     assert!(game.keys("Enter").screen().contains(&format!("n N of {} (/Screen)", expected.len())), "{}", game.screen());
     for at in &expected[1..] {
         assert_eq!(game.keys("n").cursor(), *at);
@@ -258,13 +258,13 @@ fn a_find_leads_through_rows_that_stay() {
     assert_eq!(game.keys("n").cursor(), expected[0]);
     assert_eq!(game.command(), command);
     game.keys("Esc");
-    assert_eq!((game.way().len(), game.state.frame().unwrap().find.as_str()), (2, ""));
+    assert_eq!((game.way().len(), game.state.current_frame().unwrap().find_text.as_str()), (2, ""));
     // In another order they are in other places.
     let mut pair = Driver::new(&PAIR, (110, 30), COLORS);
     pair.keys("t / Level Enter S");
     let expected = places(&pair, "Level");
     pair.keys("g n");
-    assert!(expected.contains(&pair.cursor()), "{expected:?} {} {:?}", pair.cursor(), pair.state.frame());
+    assert!(expected.contains(&pair.cursor()), "{expected:?} {} {:?}", pair.cursor(), pair.state.current_frame());
     let found: Vec<usize> = expected.iter().map(|_| pair.keys("n").cursor()).collect();
     assert_eq!(found.iter().collect::<std::collections::BTreeSet<_>>().len(), expected.len());
 }
@@ -280,11 +280,11 @@ fn help_is_seen_to_its_end() {
     assert!(first.trim_end().ends_with("any other key back"), "{first}");
     let last = pair.keys("G").screen();
     assert!(last.contains(" end") && last.lines().nth(7).is_some_and(|line| line.ends_with("end")), "{last}");
-    let lines = pair.state.help.unwrap();
-    assert!(lines > 10 && pair.keys("k").screen() != last && pair.state.help == Some(lines - 1));
+    let lines = pair.state.first_help_line.unwrap();
+    assert!(lines > 10 && pair.keys("k").screen() != last && pair.state.first_help_line == Some(lines - 1));
     assert_eq!(pair.keys("PgDn PgDn").screen(), last);
     assert_eq!(pair.keys("g").screen(), first);
-    assert!(pair.keys("x").state.help.is_none() && pair.state.prompt.is_none());
+    assert!(pair.keys("x").state.first_help_line.is_none() && pair.state.prompt.is_none());
     assert!(pair.state.warnings.iter().any(|warning| warning.starts_with("fixtures/ibm_classic/seed-asprinted.txt: ")));
 }
 
@@ -300,7 +300,7 @@ fn rows_that_are_not_in_the_new_order_yet_are_marked() {
         title(&mut pair).contains('…') && tasks.iter().any(|ask| matches!(ask, Task::ArrangeRows(..))),
         "{tasks:?}"
     );
-    tasks.into_iter().for_each(|ask| pair.worker.answer(ask));
+    tasks.into_iter().for_each(|ask| pair.worker.answer_task(ask));
     let answers = std::mem::take(&mut *pair.answers.lock().unwrap());
     answers.into_iter().for_each(|answer| drop(pair.state.update(BrowserMessage::Answer(answer))));
     assert!(title(&mut pair).contains('↓') && !title(&mut pair).contains('…'), "{}", title(&mut pair));

@@ -8,13 +8,13 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
+use super::parquet_table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
-use crate::analysis::heap_total::HeapTotal;
+use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::AnswerError;
-use crate::answers::heaps::{heap_title, process_title_of};
+use crate::answers::allocation_heaps::{heap_title, process_title_of};
 use crate::answers::tree::MAX_DEPTH;
 use crate::dump::{MemoryError, OpenDump};
 
@@ -23,8 +23,8 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
     let heaps = &dump.heaps;
     let mut totals = Vec::with_capacity(heaps.len());
     for heap in heaps {
-        let total = HeapTotal::compute(heap);
-        if total.pairs_left_out > 0 {
+        let total = AllocationHeapTotal::compute(heap);
+        if total.left_out_pair_count > 0 {
             return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)).into());
         }
         totals.push(total.total);
@@ -35,7 +35,7 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
         ParquetColumn::new("moment", |row| to_i32(heaps[row].dump_number)),
         ParquetColumn::new("pid", |row| heaps[row].pid),
         ParquetColumn::new("process", |row| to_byte_array(&process_title_of(&heaps[row]))),
-        ParquetColumn::new("allocator", |row| to_byte_array(&heaps[row].allocator)),
+        ParquetColumn::new("allocator", |row| to_byte_array(&heaps[row].allocator_name)),
         ParquetColumn::new("total_bytes", |row| to_i64(totals[row].bytes)),
         ParquetColumn::new("allocations", |row| totals[row].allocations.map(to_i64)),
     ];
@@ -43,10 +43,10 @@ pub(super) fn write_heaps<W: Write + Send>(dump: &AllocationDump, id: &ByteArray
 }
 
 /// Memory for a node or an entry, in the totals by node.
-const BYTES_PER_ROW: u64 = 720;
+const MEMORY_BYTES_PER_ROW: u64 = 720;
 
 struct AllocationPathRow {
-    heap: usize,
+    heap_number: usize,
     path: String,
     depth: usize,
     /// `None` for all types together.
@@ -64,10 +64,13 @@ pub(super) fn write_paths<W: Write + Send>(
     let mut rows = Vec::new();
     let mut row_bytes = 0;
     for (number, heap) in dump.heaps.iter().enumerate() {
-        let needed = (heap.row_count() as u64).saturating_mul(BYTES_PER_ROW).saturating_add(row_bytes);
-        open.check_rows(1, needed)?;
+        let needed =
+            (heap.frame_and_entry_count() as u64).saturating_mul(MEMORY_BYTES_PER_ROW).saturating_add(row_bytes);
+        open.check_rows_memory(1, needed)?;
         let first = rows.len();
-        add_rows(number + 1, heap, dump, &mut rows, |bytes| open.check_rows(1, needed.saturating_add(bytes)))?;
+        add_path_rows(number + 1, heap, dump, &mut rows, |bytes| {
+            open.check_rows_memory(1, needed.saturating_add(bytes))
+        })?;
         let own = &mut rows[first..];
         own.sort_by(|a: &AllocationPathRow, b: &AllocationPathRow| {
             (&a.path, row_type_name(dump, a)).cmp(&(&b.path, row_type_name(dump, b)))
@@ -76,7 +79,7 @@ pub(super) fn write_paths<W: Write + Send>(
     }
     let columns = [
         ParquetColumn::constant("dump", id),
-        ParquetColumn::new("heap", |row| to_i32(rows[row].heap)),
+        ParquetColumn::new("heap", |row| to_i32(rows[row].heap_number)),
         ParquetColumn::new("path", |row| to_byte_array(&rows[row].path)).prefix_encoded(),
         ParquetColumn::new("depth", |row| to_i32(rows[row].depth)),
         ParquetColumn::new("type", |row| row_type_name(dump, &rows[row]).map(to_byte_array)),
@@ -90,18 +93,19 @@ fn row_type_name<'d>(dump: &'d AllocationDump, row: &AllocationPathRow) -> Optio
     row.type_name.map(|name| dump.names.text(name))
 }
 
-fn add_rows(
+fn add_path_rows(
     number: usize,
     heap: &AllocationHeap,
     dump: &AllocationDump,
     rows: &mut Vec<AllocationPathRow>,
     check_memory: impl Fn(u64) -> Result<(), MemoryError>,
 ) -> Result<(), TableError> {
-    let totals = AllocationTotals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, is_wanted: None });
-    if totals.pairs_left_out > 0 {
+    let totals =
+        AllocationTotals::compute(heap, &TotalsOptions { max_depth: u32::MAX, is_by_type: true, is_type_wanted: None });
+    if totals.left_out_pair_count > 0 {
         return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)).into());
     }
-    let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.total_at(0).bytes).max(1);
+    let least = Threshold::Share(Percent::PER_MILLE).min_bytes_of(totals.total_at(0).bytes).max(1);
     // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.
     let mut paths: Vec<Option<(String, usize)>> = vec![None; heap.frames.len()];
     let mut path_bytes = 0u64;
@@ -120,11 +124,11 @@ fn add_rows(
         if path.1 >= MAX_DEPTH as usize {
             continue;
         }
-        let types = totals.types_at(at as u32).iter().filter(|amount| amount.total.bytes >= least);
+        let types = totals.type_amounts_at(at as u32).iter().filter(|amount| amount.total.bytes >= least);
         path_bytes += (path.0.len() as u64).saturating_mul(2 + types.clone().count() as u64);
         check_memory(path_bytes)?;
         let row = |type_name, amount| AllocationPathRow {
-            heap: number,
+            heap_number: number,
             path: path.0.clone(),
             depth: path.1,
             type_name,

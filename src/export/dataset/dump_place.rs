@@ -11,7 +11,9 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use twox_hash::XxHash3_64;
 
 use super::{DatasetError, TableName};
-use crate::files::{Inputs, Output, OutputTarget, create_folders, hash_file, remove_empty_folders, remove_leftover};
+use crate::files::{
+    Inputs, Output, OutputTarget, create_folders, hash_file, remove_created_empty_folders, remove_leftover,
+};
 
 /// Bytes of a file's stem that go into its dump's id.
 const MAX_STEM_BYTES: usize = 120;
@@ -24,7 +26,7 @@ pub struct ExistingDump {
     /// Its id.
     pub id: String,
     /// Tables that are asked for and that it does not have.
-    pub missing: Vec<&'static str>,
+    pub missing_tables: Vec<&'static str>,
     /// Labels are given, which are not written: those of what is there stay.
     pub ignores_new_labels: bool,
 }
@@ -33,15 +35,15 @@ impl ExistingDump {
     /// The same in words.
     pub fn statement(&self) -> String {
         let labels = if self.ignores_new_labels { "; its labels stay as they are" } else { "" };
-        match self.missing.join(", ") {
+        match self.missing_tables.join(", ") {
             missing if missing.is_empty() => format!("is in the dataset as {}{labels}", self.id),
             missing => format!("is in the dataset as {}, without {missing}{labels}", self.id),
         }
     }
 }
 
-/// Ids of dumps that this process is writing.
-static IDS_BEING_WRITTEN: (Mutex<BTreeSet<PathBuf>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
+/// Dumps that this process is writing, each by the path of its file in `dumps`.
+static PATHS_BEING_WRITTEN: (Mutex<BTreeSet<PathBuf>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
 
 /// An id that is being written: the same dump twice in one command waits for itself, and is there then.
 #[derive(Debug)]
@@ -51,8 +53,8 @@ impl WritingGuard {
     /// Waits until nobody else of this process writes the id.
     pub(super) fn wait_for(place: &DumpPlace<'_>) -> Self {
         let path = place.path_of(TableName::Dumps);
-        let writing = IDS_BEING_WRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut writing = IDS_BEING_WRITTEN
+        let writing = PATHS_BEING_WRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing = PATHS_BEING_WRITTEN
             .1
             .wait_while(writing, |writing| writing.contains(&path))
             .unwrap_or_else(PoisonError::into_inner);
@@ -63,16 +65,17 @@ impl WritingGuard {
 
 impl Drop for WritingGuard {
     fn drop(&mut self) {
-        let mut writing = IDS_BEING_WRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing = PATHS_BEING_WRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
         writing.remove(&self.0);
         if writing.is_empty() {
-            remove_empty_folders();
+            remove_created_empty_folders();
         }
         drop(writing);
-        IDS_BEING_WRITTEN.1.notify_all();
+        PATHS_BEING_WRITTEN.1.notify_all();
     }
 }
 
+/// Where a dump's files are: the dataset's folder, and the dump's id.
 #[derive(Debug)]
 pub(super) struct DumpPlace<'p> {
     pub(super) folder: &'p Path,
@@ -96,7 +99,7 @@ impl DumpPlace<'_> {
     }
 
     /// Begins the file of a table, in a folder that is made where it is not there.
-    pub(super) fn begin(&self, table: TableName, inputs: &Inputs) -> Result<Output, DatasetError> {
+    pub(super) fn begin_table_file(&self, table: TableName, inputs: &Inputs) -> Result<Output, DatasetError> {
         let (folder, path) = (self.folder_of(table), self.path_of(table));
         create_folders(&folder).map_err(|error| DatasetError::Unwritable(folder.clone(), error))?;
         let find = |path: &Path| {
@@ -105,11 +108,11 @@ impl DumpPlace<'_> {
         };
         let name = self.unfinished_name();
         find(&folder.join(&name))?;
-        find(&path)?.begin_as(&name).map_err(|error| DatasetError::Unwritable(path, error))
+        find(&path)?.begin_locked(&name).map_err(|error| DatasetError::Unwritable(path, error))
     }
 
     /// Takes away a table that the dump had and has no more, and what a run that was killed has left of it.
-    pub(super) fn remove(&self, table: TableName) -> Result<(), DatasetError> {
+    pub(super) fn remove_table_file(&self, table: TableName) -> Result<(), DatasetError> {
         let path = self.path_of(table);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(DatasetError::Unwritable(path, error)),
@@ -128,7 +131,7 @@ impl DumpPlace<'_> {
     }
 
     /// The checksum of the dump that is there under this id; `None` when none is there.
-    pub(super) fn checksum(&self) -> Result<Option<String>, DatasetError> {
+    pub(super) fn existing_checksum(&self) -> Result<Option<String>, DatasetError> {
         let path = self.path_of(TableName::Dumps);
         let foreign =
             || DatasetError::Unwritable(path.clone(), io::Error::other("what is there is no table of a dataset"));
@@ -163,7 +166,7 @@ pub(super) fn checksum_of(file: &Path, reading_options: &[String]) -> io::Result
 }
 
 /// The id of a dump by the name of its file and its checksum: what follows the stem is never taken for a number.
-pub(super) fn id_of(file: &Path, checksum: &str) -> String {
+pub(super) fn dump_id_of(file: &Path, checksum: &str) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
@@ -177,7 +180,7 @@ fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".-_".contains(c)
 }
 
-/// An id that the user chose.
+/// Checks an id that the user chose.
 pub(super) fn check_id(id: &str) -> Result<(), DatasetError> {
     let is_name = id.starts_with(|c: char| c.is_ascii_alphabetic())
         && id.chars().all(is_id_character)
@@ -193,7 +196,7 @@ mod tests {
 
     #[test]
     fn ids_are_names_to_every_engine() {
-        let id = |name: &str| id_of(Path::new(name), "0123456789abcdef");
+        let id = |name: &str| dump_id_of(Path::new(name), "0123456789abcdef");
         assert_eq!(id("dumps/web-3.gcdump"), "web-3-89abcdef");
         assert_eq!(id("app.hprof.zst"), "app-89abcdef");
         assert_eq!(id("0012.txt"), "d-0012-89abcdef");

@@ -9,11 +9,11 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::dump_place::CHECKSUM_NOTE_KEY;
 use super::error::TableError;
-use super::table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, to_byte_array, to_i32, to_i64};
-use crate::answers::figure::{Figure, OBJECTS, REACHABLE, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
-use crate::answers::heaps::pids_and_parts;
+use super::parquet_table::{ParquetColumn, ParquetTable, SCHEMA_VERSION, to_byte_array, to_i32, to_i64};
+use crate::answers::allocation_heaps::pids_and_parts;
+use crate::answers::figure::{Figure, OBJECTS, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, SHALLOW};
 use crate::answers::histogram::{DEPENDENT_REFERENCES, ROOTS, TYPES};
-use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
+use crate::answers::{AllocationHeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
 /// Columns of the row that the dump itself does not have.
@@ -29,7 +29,10 @@ pub(super) struct ExternalDumpFacts<'o> {
 }
 
 pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &ExternalDumpFacts<'_>, out: W) -> Result<W, TableError> {
-    let heaps = HeapChoice { dump: dump.graph().is_none().then(|| "all".into()), ..HeapChoice::default() };
+    let heaps = AllocationHeapChoice {
+        memory_dump: dump.graph().is_none().then(|| "all".into()),
+        ..AllocationHeapChoice::default()
+    };
     let totals = &histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals;
     // Of allocation totals there are only types.
     let total = |name: &'static str, figure: Figure| {
@@ -62,7 +65,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &ExternalDumpFacts
         total("object_count", OBJECTS),
         total("shallow_bytes", SHALLOW),
         total("reachable_objects", REACHABLE_OBJECTS),
-        total("reachable_bytes", REACHABLE),
+        total("reachable_bytes", REACHABLE_BYTES),
         total("reference_count", REFERENCES),
         total("dependent_references", DEPENDENT_REFERENCES),
         total("root_count", ROOTS),
@@ -70,7 +73,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &ExternalDumpFacts
         ParquetColumn::new("roots_inferred", |_| inferred),
         ParquetColumn::new("complete", |_| is_complete(dump)),
         ParquetColumn::new("problem_count", |_| to_i32(dump.diagnostics().sorted().len())),
-        ParquetColumn::map("labels", origin.labels),
+        ParquetColumn::constant_map("labels", origin.labels),
         ParquetColumn::new("object_filter", |_| origin.filter.map(to_byte_array)),
     ];
     let notes = [(CHECKSUM_NOTE_KEY, origin.checksum.to_string())];

@@ -75,7 +75,7 @@ pub(super) enum TableError {
 
 impl TableError {
     /// With the file's name.
-    pub(super) fn of(self, path: &Path) -> DatasetError {
+    pub(super) fn with_path(self, path: &Path) -> DatasetError {
         match self {
             TableError::Dataset(error) => error,
             TableError::WriteFile(error) => DatasetError::Unwritable(path.to_path_buf(), error),

@@ -10,18 +10,18 @@
 mod allocations;
 mod dominator_paths;
 mod dump_place;
+mod dump_writer;
 mod dumps;
 mod error;
-mod heap;
+mod object_heap;
 mod objects;
+mod parquet_table;
 mod roots_and_suspects;
-mod table;
-mod tables;
+mod table_names;
 mod type_references;
 mod types;
-mod write;
 
 pub use dump_place::ExistingDump;
+pub use dump_writer::{BegunDump, DatasetOptions, DumpWriter, begin_dump, labels_of};
 pub use error::DatasetError;
-pub use tables::{TableChoice, TableName};
-pub use write::{BegunDump, DatasetOptions, DumpWriter, begin_dump, labels_of};
+pub use table_names::{TableChoice, TableName};

@@ -7,8 +7,8 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::ObjectHeap;
-use super::table::{MAX_GROUP_ROWS, ParquetColumn, ParquetTable, to_byte_array, to_i32, to_i64, write_table};
+use super::object_heap::ObjectHeap;
+use super::parquet_table::{MAX_GROUP_ROWS, ParquetColumn, ParquetTable, to_byte_array, to_i32, to_i64, write_table};
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{Dominator, DominatorNode};
 use crate::dump::AnswerNeed;
@@ -29,18 +29,18 @@ pub(super) fn write_objects<W: Write + Send>(
     let ObjectHeap { dump, graph, dominators, retained, .. } = *heap;
     let count = graph.node_count();
     if chosen.is_some() {
-        dump.check_rows(count as u64, 4)?;
+        dump.check_rows_memory(count as u64, 4)?;
     }
     // By row the number of its object, where not all have one.
     let numbers: Option<Vec<u32>> =
         chosen.map(|chosen| (0..count as u32).filter(|&at| chosen.contains(NodeId::new(at as usize))).collect());
     let node_at = |row: usize| NodeId::new(numbers.as_ref().map_or(row, |numbers| numbers[row] as usize));
-    dump.check_answer(
+    dump.check_answer_memory(
         AnswerNeed::DominatorDescent,
         ROW_GROUP_BYTES.saturating_add(TREE_ORDER_BYTES_PER_OBJECT.saturating_mul(count as u64)),
     )?;
     let order = DominatorOrder::compute(dominators, retained);
-    let name_of = |generation: Generation| generation.is_known().then(|| to_byte_array(&generation.name()));
+    let name_of = |generation: Generation| generation.is_in_range().then(|| to_byte_array(&generation.name()));
     let generations: Vec<(usize, Option<ByteArray>)> =
         graph.generations().iter().map(|run| (run.nodes.end, name_of(run.generation))).collect();
     let number = |row| dominators.number_of(node_at(row));
@@ -48,15 +48,15 @@ pub(super) fn write_objects<W: Write + Send>(
         let order = &order;
         move |row| number(row).map(|number| value(order, number))
     };
-    let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
+    let (place, depth) = (of_tree(DominatorOrder::walk_place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
         ParquetColumn::new("object", |row| to_i64(node_at(row).index())).delta_encoded(),
         // The same 64 bits: from 2^63 on negative.
         ParquetColumn::new("id", |row| graph.original_id(node_at(row)).cast_signed()).delta_encoded(),
         ParquetColumn::new("section", |row| to_i32(graph.section_of(node_at(row)).number())),
-        ParquetColumn::new("type", |row| heap.type_name_of(node_at(row))),
+        ParquetColumn::new("type", |row| heap.type_name_of_object(node_at(row))),
         ParquetColumn::new("class", |row| {
-            graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))
+            graph.types().type_of_class_object(node_at(row)).map(|type_id| heap.type_name(type_id))
         }),
         ParquetColumn::new("shallow_bytes", |row| to_i64(graph.shallow_bytes(node_at(row)))),
         ParquetColumn::new("retained_bytes", |row| number(row).map(|number| to_i64(retained.bytes_at(number)))),

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
+use super::object_heap::ObjectHeap;
+use super::parquet_table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
 use crate::answers::{LeaksOptions, leaks};
 
 /// Writes `roots`. O(root records).
@@ -14,10 +14,10 @@ pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Res
     let graph = heap.graph;
     let roots = graph.roots();
     let columns = [
-        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::constant("dump", &heap.dump_id),
         ParquetColumn::new("object", |row| to_i64(roots[row].node.index())).delta_encoded(),
         ParquetColumn::new("kind", |row| to_byte_array(&roots[row].kind.name())),
-        ParquetColumn::new("strong", |row| !roots[row].is_weak() && !roots[row].excluded),
+        ParquetColumn::new("strong", |row| !roots[row].is_weak() && !roots[row].is_excluded),
         // What holds the object in the place of the record.
         ParquetColumn::new("thread", |row| {
             let thread = roots[row].thread.filter(|_| roots[row].is_through_thread)?;
@@ -27,9 +27,9 @@ pub(super) fn write_roots<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Res
             let flags = roots[row].flags.names().join(",");
             (!flags.is_empty()).then(|| to_byte_array(&flags))
         }),
-        ParquetColumn::new("container", |row| roots[row].container.map(|type_id| heap.name_of(type_id))),
+        ParquetColumn::new("container", |row| roots[row].declaring_class.map(|type_id| heap.type_name(type_id))),
         ParquetColumn::new("name", |row| graph.root_name(&roots[row]).map(to_byte_array)),
-        ParquetColumn::new("type", |row| heap.type_name_of(roots[row].node)),
+        ParquetColumn::new("type", |row| heap.type_name_of_object(roots[row].node)),
         ParquetColumn::new("retained_bytes", |row| {
             heap.retained.bytes_of(heap.dominators, roots[row].node).map(to_i64)
         }),
@@ -49,7 +49,7 @@ pub(super) fn write_suspects<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> 
     let row_of = |row: usize| &suspects[row].row;
     let point = |row: usize| &suspects[row].accumulation_point;
     let columns = [
-        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::constant("dump", &heap.dump_id),
         ParquetColumn::new("rank", |row| to_i32(row + 1)),
         ParquetColumn::new("kind", |row| to_byte_array(row_of(row).kind.name())),
         ParquetColumn::new("object", |row| nodes[row].map(|node| to_i64(node.index()))).delta_encoded(),

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::TableName;
 use super::error::TableError;
-use super::heap::ObjectHeap;
-use super::table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
+use super::object_heap::ObjectHeap;
+use super::parquet_table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, TopmostTotals, retained_lower_bound_by_set};
@@ -30,7 +30,7 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
         &heap.dominators.children(),
         DominatorNode::ROOT,
         sets.all_groups.len(),
-        |node| sets.of(graph.section_of(node), groups.group_of(node)),
+        |node| sets.index_of(graph.section_of(node), groups.group_of(node)),
     );
     let mut rows: Vec<(SectionGroup, TopmostTotals)> = sets.all_groups.into_iter().zip(retained).collect();
     let name = |set: &SectionGroup| groups.names[set.group as usize].as_str();
@@ -39,7 +39,7 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
     let tally = |row| &set(row).tally;
     let loader = |row| loader_key(graph, graph.types().loader(set(row).type_id));
     let columns = [
-        ParquetColumn::constant("dump", &heap.id),
+        ParquetColumn::constant("dump", &heap.dump_id),
         ParquetColumn::new("section", |row| to_i32(set(row).section.number())),
         ParquetColumn::new("type", |row| to_byte_array(name(set(row)))),
         ParquetColumn::new("module", |row| graph.types().module(set(row).type_id).map(to_byte_array)),
@@ -49,12 +49,12 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
         ParquetColumn::new("reachable_bytes", |row| to_i64(tally(row).reachable_bytes)),
         ParquetColumn::new("retained_bytes", |row| to_i64(rows[row].1.retained_bytes)),
         ParquetColumn::new("topmost_objects", |row| to_i64(rows[row].1.objects)),
-        ParquetColumn::new("largest_bytes", |row| to_i64(set(row).largest_bytes)),
+        ParquetColumn::new("largest_bytes", |row| to_i64(set(row).largest_object_bytes)),
         ParquetColumn::new("loader", |row| {
             Some(loader(row)).filter(|text| !text.is_empty()).map(|text| to_byte_array(&text))
         }),
         ParquetColumn::new("location", |row| {
-            graph.types().place(set(row).type_id).map(|place| to_byte_array(&place.to_string()))
+            graph.types().constructor_place(set(row).type_id).map(|place| to_byte_array(&place.to_string()))
         }),
     ];
     Ok(write_table(out, TableName::Types, rows.len(), &columns)?)
@@ -67,23 +67,25 @@ struct SectionGroup {
     /// Of the first object.
     type_id: TypeId,
     tally: GroupTally,
-    largest_bytes: u64,
+    largest_object_bytes: u64,
 }
 
+/// Groups of all sections, and where each of them is.
 struct SectionGroups {
     all_groups: Vec<SectionGroup>,
     /// By group its place in `all_groups`, of a dump with one section.
     index_by_group: Vec<u32>,
     /// The same by section and group, where there are several.
     index_by_section_and_group: FxHashMap<(u32, u32), u32>,
-    has_sections: bool,
+    has_several_sections: bool,
 }
 
 impl SectionGroups {
-    fn of(&self, section: SectionId, group: u32) -> u32 {
+    /// The place of a group of a section in `all_groups`; [`NO_SET`] where it is not there.
+    fn index_of(&self, section: SectionId, group: u32) -> u32 {
         if group == NO_SET {
             NO_SET
-        } else if self.has_sections {
+        } else if self.has_several_sections {
             self.index_by_section_and_group.get(&(section.index() as u32, group)).copied().unwrap_or(NO_SET)
         } else {
             self.index_by_group[group as usize]
@@ -98,7 +100,7 @@ fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups
         all_groups: Vec::new(),
         index_by_group: Vec::new(),
         index_by_section_and_group: FxHashMap::default(),
-        has_sections,
+        has_several_sections: has_sections,
     };
     sets.index_by_group = vec![NO_SET; groups.names.len()];
     for section in (0..graph.sections().len()).map(SectionId::new) {
@@ -107,7 +109,7 @@ fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups
             if group == NO_SET {
                 continue;
             }
-            let mut set = sets.of(section, group);
+            let mut set = sets.index_of(section, group);
             if set == NO_SET {
                 set = sets.all_groups.len() as u32;
                 match has_sections {
@@ -115,11 +117,17 @@ fn group_by_section(heap: &ObjectHeap<'_>, groups: &Groups<'_>) -> SectionGroups
                     false => sets.index_by_group[group as usize] = set,
                 }
                 let (tally, largest_bytes) = Default::default();
-                sets.all_groups.push(SectionGroup { section, group, type_id, tally, largest_bytes });
+                sets.all_groups.push(SectionGroup {
+                    section,
+                    group,
+                    type_id,
+                    tally,
+                    largest_object_bytes: largest_bytes,
+                });
             }
             let set = &mut sets.all_groups[set as usize];
             set.tally.add_object(bytes, heap.reachable.contains(node));
-            set.largest_bytes = set.largest_bytes.max(bytes);
+            set.largest_object_bytes = set.largest_object_bytes.max(bytes);
         }
     }
     sets

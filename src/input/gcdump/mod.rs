@@ -21,8 +21,8 @@ mod serialization;
 use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
-    Blot, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind, Reader,
-    Reading, Runtime, Source,
+    BlottedPart, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, ReadError, ReadErrorKind,
+    Reader, Reading, Runtime, Source,
 };
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembler;
@@ -59,14 +59,14 @@ impl Reader for Gcdump {
         let mut file = WholeFile::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
         let mut assembly = Assembler::new(&dump, reading)?;
-        assembly.take_objects::<ObjectColumns>(&mut file.tally)?;
-        assembly.take_roots()?;
+        assembly.add_objects::<ObjectColumns>(&mut file.tally)?;
+        assembly.add_roots()?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
-        assembly.reading.close(&extent)?;
+        assembly.reading.check_read_extent(&extent)?;
         assembly.reading.check_strict()?;
         let multipliers = assembly.multipliers();
         let mut builder = assembly.builder;
-        builder.generations = dump.generations.clone();
+        builder.generations = dump.generation_ranges.clone();
         let objects = ParsedObjects::new(builder).with_finish(move |graph, _, _| {
             if !multipliers.is_empty() {
                 graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
@@ -79,21 +79,21 @@ impl Reader for Gcdump {
         let mut file = WholeFile::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
         let mut assembly = Assembler::new(&dump, reading)?;
-        assembly.take_objects::<TypeCounts>(&mut file.tally)?;
+        assembly.add_objects::<TypeCounts>(&mut file.tally)?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         assembly.uncount_repeats();
-        let (sections, names) = assembly.builder.into_names();
-        Ok(ParsedTypes { extent, types: assembly.totals.by_name(names), origins: Vec::new(), sections })
+        let (sections, names) = assembly.builder.into_section_and_type_names();
+        Ok(ParsedTypes { extent, types: assembly.totals.by_name(names), origins: Vec::new(), section_names: sections })
     }
 }
 
 /// The parts of a file that tell of the machine and of how the dump was taken, and from where on it cannot be read. Reads it whole.
-pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), ReadError> {
+pub(crate) fn private_parts(source: Source) -> Result<(Vec<BlottedPart>, Option<u64>), ReadError> {
     let budget = MemoryBudget::default();
     let file = WholeFile::read(source, &budget)?;
     let (dump, _share) = parse(&file.bytes, &budget)?;
     let parts = dump.private_ranges.iter().map(|part| (part.start as u64..part.end as u64, Vec::new()));
-    Ok((parts.collect(), dump.unread_from.map(|from| from as u64)))
+    Ok((parts.collect(), dump.unread_from_offset.map(|from| from as u64)))
 }
 
 /// The whole file, for its parts refer to each other from end to end.
@@ -131,7 +131,7 @@ impl WholeFile {
         }
         let before = self.bytes.len() as u64;
         let length = before.saturating_add(self.padding_bytes).saturating_add(bytes.len() as u64);
-        self.share.hold(length)?;
+        self.share.set_held_bytes(length)?;
         let padding = std::mem::take(&mut self.padding_bytes) as usize;
         make_room(&mut self.bytes, padding + bytes.len());
         self.bytes.resize(before as usize + padding, 0);
@@ -146,7 +146,7 @@ fn parse<'a>(file: &'a [u8], budget: &MemoryBudget) -> Result<(HeapDump<'a>, Mem
     let mut share = budget.for_content();
     let dump = HeapDump::read(file, content, &mut share).map_err(|error| {
         let text = match error {
-            UnreadableReason::Version(version) => format!(
+            UnreadableReason::UnsupportedVersion(version) => format!(
                 "a .gcdump of version {version}; heapdump reads 9 and newer: open and save it with a newer PerfView"
             ),
             UnreadableReason::Damaged => "a .gcdump that is cut or damaged before its heap begins".into(),

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::memory_graph::{MemoryGraph, Record};
+use super::memory_graph::{MemoryGraph, NodeRecord};
 use crate::graph::{BuildError, MemoryShare, RootFlags, RootKind};
 
 /// A root: an object by its index in the dump, and why it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PseudoRoot {
-    pub(super) index: usize,
+pub(super) struct PseudoNodeRoot {
+    pub(super) object_index: usize,
     pub(super) meaning: RootMeaning,
 }
 
@@ -30,10 +30,10 @@ impl RootMeaning {
 
     /// The meaning with that of a pseudo node below. Makers differ in their words: `[pinning Handles]`,
     /// `[PinnedHandle]`, `[Pinned handles]`.
-    fn below(&self, label: &str) -> Self {
+    fn with_node_below(&self, label: &str) -> Self {
         let words = label.to_ascii_lowercase();
         let has = |word: &str| words.contains(word);
-        let named = |meaning: RootMeaning| RootMeaning { name: Some(inner_text(label).into()), ..meaning };
+        let named = |meaning: RootMeaning| RootMeaning { name: Some(without_brackets(label).into()), ..meaning };
         let pinned = if has("pinn") { RootFlags::PINNED } else { 0 };
         let weak = if has("weak") { RootFlags::WEAK } else { 0 };
         if let Some(field) = label.strip_prefix("[static var ").and_then(|rest| rest.strip_suffix(']')) {
@@ -41,7 +41,7 @@ impl RootMeaning {
         }
         if has("thread static var") {
             let meaning = RootMeaning::new(RootKind::Static, RootFlags::THREAD_LOCAL);
-            let field = inner_text(label).split_once("thread static var ").map(|(_, field)| field.into());
+            let field = without_brackets(label).split_once("thread static var ").map(|(_, field)| field.into());
             return RootMeaning { name: field, ..meaning };
         }
         if words.starts_with("[static vars") {
@@ -66,12 +66,12 @@ impl RootMeaning {
     }
 }
 
-fn inner_text(label: &str) -> &str {
+fn without_brackets(label: &str) -> &str {
     label.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(label)
 }
 
 /// Does a node of this type stand for a COM callable wrapper? It has an address, but is no object of the heap.
-pub(super) fn is_wrapper(type_name: &str) -> bool {
+pub(super) fn is_com_wrapper_type(type_name: &str) -> bool {
     type_name.starts_with("[CCW ")
 }
 
@@ -81,30 +81,31 @@ pub(super) fn find_roots(
     graph: &MemoryGraph<'_>,
     is_object: impl Fn(usize) -> bool,
     share: &mut MemoryShare,
-) -> Result<Vec<PseudoRoot>, BuildError> {
+) -> Result<Vec<PseudoNodeRoot>, BuildError> {
     /// A root, or a node that was seen and is to be looked into.
-    const BYTES_PER_ROOT: usize = size_of::<PseudoRoot>() + 24;
+    const BYTES_PER_ROOT: usize = size_of::<PseudoNodeRoot>() + 24;
     let mut roots = Vec::new();
     let Ok(top) = usize::try_from(graph.root_index) else { return Ok(roots) };
     let held_by_runtime = RootMeaning::new(RootKind::Runtime, 0);
     if is_object(top) {
-        return Ok(vec![PseudoRoot { index: top, meaning: held_by_runtime }]);
+        return Ok(vec![PseudoNodeRoot { object_index: top, meaning: held_by_runtime }]);
     }
     let mut seen = FxHashSet::default();
     seen.insert(top);
     let mut pending = vec![(top, held_by_runtime)];
     while let Some((index, above)) = pending.pop() {
-        let Record::Node(node) = graph.record(index) else { continue };
+        let NodeRecord::Node(node) = graph.record(index) else { continue };
         let label = graph.types[node.type_index].name.as_deref().unwrap_or("");
-        let meaning = above.below(label);
-        share.hold(((roots.len() + pending.len() + seen.len() + node.child_count) * BYTES_PER_ROOT) as u64)?;
+        let meaning = above.with_node_below(label);
+        share
+            .set_held_bytes(((roots.len() + pending.len() + seen.len() + node.child_count) * BYTES_PER_ROOT) as u64)?;
         let from = pending.len();
         for child in node.children().filter_map(|child| usize::try_from(child).ok()) {
             if child >= graph.node_count {
                 continue;
             }
             if is_object(child) {
-                roots.push(PseudoRoot { index: child, meaning: meaning.clone() });
+                roots.push(PseudoNodeRoot { object_index: child, meaning: meaning.clone() });
             } else if seen.insert(child) {
                 pending.push((child, meaning.clone()));
             }
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn kinds_by_the_words_of_every_maker() {
-        let top = RootMeaning::new(RootKind::Runtime, 0).below("[.NET Roots]");
+        let top = RootMeaning::new(RootKind::Runtime, 0).with_node_below("[.NET Roots]");
         for (label, kind, flags) in [
             ("[static vars]", RootKind::Static, 0),
             ("[thread static vars]", RootKind::Static, RootFlags::THREAD_LOCAL),
@@ -136,10 +137,10 @@ mod tests {
             ("[Dependent Handles]", RootKind::Dependent, 0),
             ("[COM/WinRT Objects]", RootKind::Com, RootFlags::REF_COUNTED),
         ] {
-            assert_eq!(top.below(label), RootMeaning::new(kind, flags), "{label}");
+            assert_eq!(top.with_node_below(label), RootMeaning::new(kind, flags), "{label}");
         }
-        let field = top.below("[static vars]").below("[static var Demo.Node.Head]");
+        let field = top.with_node_below("[static vars]").with_node_below("[static var Demo.Node.Head]");
         assert_eq!((field.kind, field.name.as_deref()), (RootKind::Static, Some("Demo.Node.Head")));
-        assert_eq!(top.below("[JS Roots]").name.as_deref(), Some("JS Roots"));
+        assert_eq!(top.with_node_below("[JS Roots]").name.as_deref(), Some("JS Roots"));
     }
 }

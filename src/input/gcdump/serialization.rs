@@ -21,7 +21,7 @@ const END_TAG: u8 = 6;
 pub(super) struct TypeHead {
     pub(super) name: String,
     pub(super) version: i32,
-    pub(super) min_reader: i32,
+    pub(super) min_reader_version: i32,
 }
 
 /// Reads objects of a file; remembers their types by offset.
@@ -63,7 +63,7 @@ impl<'a> ObjectReader<'a> {
     }
 
     /// `01`, or `02 u32 offset`, or `04` and a type.
-    pub(super) fn object(&mut self, input: &'a [u8]) -> Parsed<'a, FoundObject> {
+    pub(super) fn object_start(&mut self, input: &'a [u8]) -> Parsed<'a, FoundObject> {
         let start = self.offset(input);
         let (rest, tag) = le_u8(input)?;
         match tag {
@@ -93,15 +93,15 @@ impl<'a> ObjectReader<'a> {
         let (rest, version) = le_i32(rest)?;
         let (rest, min_reader) = le_i32(rest)?;
         let (rest, name) = text(rest)?;
-        let (rest, _) = end(rest)?;
-        let head = TypeHead { name: name.unwrap_or_default(), version, min_reader };
+        let (rest, _) = end_tag(rest)?;
+        let head = TypeHead { name: name.unwrap_or_default(), version, min_reader_version: min_reader };
         self.types.insert(start, head.clone());
         Ok((rest, head))
     }
 }
 
 /// `06`.
-pub(super) fn end(input: &[u8]) -> Parsed<'_, ()> {
+pub(super) fn end_tag(input: &[u8]) -> Parsed<'_, ()> {
     match le_u8(input)? {
         (rest, END_TAG) => Ok((rest, ())),
         _ => Err(nom::Err::Error(())),
@@ -180,9 +180,9 @@ mod tests {
         let mut file = vec![4u8, 4, 1, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, b'T', 6];
         file.extend([4, 2, 1, 0, 0, 0]);
         let mut objects = ObjectReader::new(&file);
-        let (rest, first) = objects.object(&file).unwrap();
-        let head = TypeHead { name: "T".into(), version: 3, min_reader: 2 };
+        let (rest, first) = objects.object_start(&file).unwrap();
+        let head = TypeHead { name: "T".into(), version: 3, min_reader_version: 2 };
         assert_eq!(first, FoundObject::Begun(head.clone(), 0));
-        assert_eq!(objects.object(rest), Ok((&[][..], FoundObject::Begun(head, 17))));
+        assert_eq!(objects.object_start(rest), Ok((&[][..], FoundObject::Begun(head, 17))));
     }
 }

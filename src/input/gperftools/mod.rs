@@ -15,21 +15,21 @@
 mod problem_codes;
 
 use super::stack_profile::{
-    TextAmounts, TextCodes, TextProfile, UNKNOWN_FILE, UNKNOWN_MODULE, read_whole, split_at_mapped_files,
+    TextAmounts, TextProfile, TextProfileCodes, UNKNOWN_FILE, UNKNOWN_MODULE, read_whole, split_at_mapped_files,
 };
 use super::text::{decimal_field, split_line, trim};
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
     Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{FrameNames, NameId};
+use crate::allocations::{FrameNaming, NameId};
 use problem_codes::*;
 
 pub(super) struct Gperftools;
 
-const CODES: TextCodes =
-    TextCodes { bad_address: &BAD_ADDRESS, bad_mapping: &BAD_MAPPING, total_mismatch: &TOTAL_MISMATCH };
-const START: &[u8] = b"heap profile:";
+const CODES: TextProfileCodes =
+    TextProfileCodes { bad_address: &BAD_ADDRESS, bad_mapping: &BAD_MAPPING, total_mismatch: &TOTAL_MISMATCH };
+const FILE_MAGIC: &[u8] = b"heap profile:";
 /// Begins what Go writes behind the samples.
 const GO_SAMPLES_END: &[u8] = b"# runtime.MemStats";
 
@@ -39,7 +39,7 @@ impl Reader for Gperftools {
     }
 
     fn detect(&self, start: &[u8]) -> FormatMatch {
-        if start.starts_with(START) { FormatMatch::Yes } else { FormatMatch::No }
+        if start.starts_with(FILE_MAGIC) { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -47,7 +47,7 @@ impl Reader for Gperftools {
         let text = read_whole(&mut source, &mut share)?;
         let extent = ReadExtent { end: Position::Byte(text.len() as u64), objects: 0, loss_codes: &[] };
         let (first, _) = split_line(&text);
-        let Some((total, rate)) = header(trim(first)) else {
+        let Some((total, rate)) = parse_header(trim(first)) else {
             let text = "a heap profile of gperftools or Go whose first line cannot be read";
             return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(text.into()) });
         };
@@ -67,7 +67,9 @@ impl Reader for Gperftools {
             (rest, line_number) = (behind, line_number + 1);
             let line = trim(line);
             if line.starts_with(b"#") {
-                frames.extend(go_frame(line).map(|(name, place)| named_frame(&mut profile, &name, &place, reading)));
+                frames.extend(
+                    parse_go_frame(line).map(|(name, place)| intern_frame_name(&mut profile, &name, &place, reading)),
+                );
                 continue;
             }
             if line_number == 1 || line.is_empty() {
@@ -79,7 +81,7 @@ impl Reader for Gperftools {
                 reading.diagnostics.add(&BAD_LINE, 1, Position::Line(line_number), String::new);
                 continue;
             };
-            let addresses = profile.addresses(&line[at + 1..], line_number, reading);
+            let addresses = profile.parse_addresses(&line[at + 1..], line_number, reading);
             let stack = addresses.into_iter().map(|address| profile.name_of(address)).collect();
             sample = Some((amounts, stack));
         }
@@ -113,8 +115,8 @@ fn add_pending_sample(
 /// The amounts of all samples, and one of how many bytes was sampled: `... @ heapprofile`, `... @ heap/1048576`.
 ///
 /// Go writes twice its rate (<https://pkg.go.dev/runtime/pprof>); `heapprofile` means every allocation.
-fn header(line: &[u8]) -> Option<(TextAmounts, u64)> {
-    let (amounts, kind) = line.strip_prefix(START)?.split_at(memchr::memchr(b'@', line)? - START.len());
+fn parse_header(line: &[u8]) -> Option<(TextAmounts, u64)> {
+    let (amounts, kind) = line.strip_prefix(FILE_MAGIC)?.split_at(memchr::memchr(b'@', line)? - FILE_MAGIC.len());
     let kind = trim(&kind[1..]);
     let slash = memchr::memchr(b'/', kind).unwrap_or(kind.len());
     let rate = || kind.get(slash + 1..).and_then(decimal_field).unwrap_or(0);
@@ -128,7 +130,7 @@ fn header(line: &[u8]) -> Option<(TextAmounts, u64)> {
 }
 
 /// Name and place of a frame: `#  0x4a5c3b  main.fill+0x3b  /src/main.go:31`. `None` for what else stands behind `#`.
-fn go_frame(line: &[u8]) -> Option<(String, String)> {
+fn parse_go_frame(line: &[u8]) -> Option<(String, String)> {
     let mut fields = line.split(|&byte| byte == b'\t').filter(|field| !field.is_empty());
     fields.next().filter(|first| *first == b"#")?;
     fields.next().filter(|address| address.starts_with(b"0x"))?;
@@ -137,13 +139,13 @@ fn go_frame(line: &[u8]) -> Option<(String, String)> {
     Some((name[..end].to_string(), place))
 }
 
-fn named_frame(profile: &mut TextProfile<'_>, name: &str, place: &str, reading: &Reading) -> NameId {
+fn intern_frame_name(profile: &mut TextProfile<'_>, name: &str, place: &str, reading: &Reading) -> NameId {
     let names = &mut profile.heap.names;
     match reading.options.profile.frame_names {
-        FrameNames::Function => names.intern(name),
-        FrameNames::Line => names.intern(&format!("{name} {place}")),
-        FrameNames::File => names.intern(place.rsplit_once(':').map_or(UNKNOWN_FILE, |(file, _)| file)),
-        FrameNames::Module => names.intern(UNKNOWN_MODULE),
+        FrameNaming::Function => names.intern(name),
+        FrameNaming::FunctionAndLine => names.intern(&format!("{name} {place}")),
+        FrameNaming::File => names.intern(place.rsplit_once(':').map_or(UNKNOWN_FILE, |(file, _)| file)),
+        FrameNaming::Module => names.intern(UNKNOWN_MODULE),
     }
 }
 
@@ -154,18 +156,20 @@ mod tests {
     #[test]
     fn first_lines_say_what_was_sampled() {
         let rate =
-            |kind: &str| header(format!("heap profile: 3: 40 [5: 60] @ {kind}").as_bytes()).map(|(_, rate)| rate);
+            |kind: &str| parse_header(format!("heap profile: 3: 40 [5: 60] @ {kind}").as_bytes()).map(|(_, rate)| rate);
         let rates = ["heapprofile", "heap/1048576", "heap_v2/524288", "heap", "growth", ""].map(rate);
         assert_eq!(rates, [Some(1), Some(524_288), Some(524_288), Some(0), None, None]);
-        assert!(header(b"heap profile: @ heapprofile").is_none() && header(b"heap profile: 3: 40").is_none());
+        assert!(
+            parse_header(b"heap profile: @ heapprofile").is_none() && parse_header(b"heap profile: 3: 40").is_none()
+        );
     }
 
     #[test]
     fn frames_of_go_have_names_and_places() {
-        let frame = go_frame(b"#\t0x4a5c3b\tmain.(*T).fill+0x3b\t\t/src/a b.go:31").unwrap();
+        let frame = parse_go_frame(b"#\t0x4a5c3b\tmain.(*T).fill+0x3b\t\t/src/a b.go:31").unwrap();
         assert_eq!(frame, ("main.(*T).fill".to_string(), "/src/a b.go:31".to_string()));
         for other in [&b"# runtime.MemStats"[..], b"# Alloc = 7", b"#", b"#\t0x1", b"#\tx\ty\tz"] {
-            assert_eq!(go_frame(other), None, "{other:?}");
+            assert_eq!(parse_go_frame(other), None, "{other:?}");
         }
     }
 }

@@ -6,8 +6,8 @@ use super::block::{Block, ListLengths, RootLine};
 use super::problem_codes::*;
 use super::record::{FrameLine, NonObjectLine, TypeKey};
 use crate::graph::{
-    Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, Line, LoaderRecord, RootFlags, RootKind,
-    RootRecord, Section, SectionId, SourcePlace, StackFrame, ThreadRecord, TypeRecord, TypeSlot,
+    Generation, GenerationRange, GraphBuilder, HeapGraph, HeapParts, IdStyle, LoaderRecord, RootFlags, RootKind,
+    RootRecord, Section, SectionId, SourceLine, SourcePlace, StackFrame, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::diagnostics::excerpt;
 use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
@@ -21,8 +21,8 @@ use crate::input::{
 struct NamedRange {
     section: SectionId,
     name: String,
-    from: u64,
-    to: u64,
+    first_id: u64,
+    last_id: u64,
     line: u64,
 }
 
@@ -47,10 +47,11 @@ pub(super) struct Assembler<'r> {
     builder: GraphBuilder,
     section: Option<SectionId>,
     totals: SlotTotals,
+    /// With the line of the first mention.
     slots_by_number: FxHashMap<u64, (TypeSlot, u64)>,
     slots_by_name: FxHashMap<Box<str>, TypeSlot>,
     block_type_slots: Vec<u32>,
-    rules: Vec<String>,
+    header_rules: Vec<String>,
     dependent_references: u64,
     multipliers: Vec<(TypeSlot, f32)>,
     heap_part_ranges: Vec<NamedRange>,
@@ -64,7 +65,7 @@ pub(super) struct Assembler<'r> {
     /// Threads with an object: its section and id, and the line.
     thread_objects: Vec<(SectionId, u64, u64)>,
     /// Objects that strong roots hold.
-    strongly_rooted: FxHashSet<(SectionId, u64)>,
+    strongly_rooted_objects: FxHashSet<(SectionId, u64)>,
     /// Threads and frames of roots, with the first line of each.
     root_frames: FxHashMap<(u32, Option<u32>), u64>,
     /// Objects as the `end` record counts them, where there is one.
@@ -73,7 +74,7 @@ pub(super) struct Assembler<'r> {
     objects: u64,
     references: u64,
     roots: u64,
-    lines: u64,
+    lines_so_far: u64,
 }
 
 impl<'r> Assembler<'r> {
@@ -88,7 +89,7 @@ impl<'r> Assembler<'r> {
             slots_by_number: FxHashMap::default(),
             slots_by_name: FxHashMap::default(),
             block_type_slots: Vec::new(),
-            rules: Vec::new(),
+            header_rules: Vec::new(),
             dependent_references: 0,
             multipliers: Vec::new(),
             heap_part_ranges: Vec::new(),
@@ -97,28 +98,28 @@ impl<'r> Assembler<'r> {
             thread_frame_counts: FxHashMap::default(),
             described_threads: FxHashSet::default(),
             thread_objects: Vec::new(),
-            strongly_rooted: FxHashSet::default(),
+            strongly_rooted_objects: FxHashSet::default(),
             root_frames: FxHashMap::default(),
             stated_object_count: None,
             is_cut: false,
             objects: 0,
             references: 0,
             roots: 0,
-            lines: 0,
+            lines_so_far: 0,
         }
     }
 
     /// Takes the next block of the file.
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines_so_far);
         self.block_type_slots.clear();
-        let (records, line) = match (&self.stated_object_count, block.end) {
+        let (records, line) = match (&self.stated_object_count, block.end_record) {
             (Some(_), _) => (0, 0),
             (None, Some(end)) => end,
             (None, None) => (block.records, 0),
         };
-        let behind_end = Position::Line(self.lines + line + 1);
+        let behind_end = Position::Line(self.lines_so_far + line + 1);
         self.reading.diagnostics.add(&BEHIND_END, block.records - records, behind_end, String::new);
         let mut from = ListLengths::default();
         for (until, record) in std::mem::take(&mut block.sections) {
@@ -131,7 +132,7 @@ impl<'r> Assembler<'r> {
         self.references += block.objects.reference_count() as u64;
         self.roots += block.root_lines;
         self.is_cut |= block.is_cut;
-        self.lines += block.lines;
+        self.lines_so_far += block.lines_so_far;
         Ok(())
     }
 
@@ -157,7 +158,7 @@ impl<'r> Assembler<'r> {
         from: ListLengths,
         to: ListLengths,
     ) -> Result<(), ReadError> {
-        let lines = self.lines;
+        let lines = self.lines_so_far;
         for at in from.others..to.others {
             let (record, line) = &mut block.other_lines[at];
             self.take_non_object_line(std::mem::take(record), lines + *line)?;
@@ -165,17 +166,17 @@ impl<'r> Assembler<'r> {
         if from.objects == to.objects && from.roots == to.roots {
             return Ok(());
         }
-        let section = self.section();
+        let section = self.current_section();
         for at in from.types..to.types {
             let (key, line) = &block.types[at];
-            let slot = self.slot(key, lines + line)?;
+            let slot = self.find_or_add_slot(key, lines + line)?;
             self.block_type_slots.push(slot.0);
         }
         if S::BUILDS_GRAPH {
             let first = self.builder.object_count();
             for at in from.classes..to.classes {
                 let (object, key, line) = &block.classes[at];
-                let slot = self.slot(key, lines + line)?;
+                let slot = self.find_or_add_slot(key, lines + line)?;
                 self.builder.add_class_object(first + object - from.objects, slot);
             }
         }
@@ -201,13 +202,13 @@ impl<'r> Assembler<'r> {
     }
 
     /// The section that is being read; one without a name where none has begun.
-    fn section(&mut self) -> SectionId {
+    fn current_section(&mut self) -> SectionId {
         let builder = &mut self.builder;
         *self.section.get_or_insert_with(|| builder.begin_section(Section { complete: true, ..Section::default() }))
     }
 
     /// The slot of a type that is mentioned on this line.
-    fn slot(&mut self, key: &TypeKey, line: u64) -> Result<TypeSlot, ReadError> {
+    fn find_or_add_slot(&mut self, key: &TypeKey, line: u64) -> Result<TypeSlot, ReadError> {
         let builder = &mut self.builder;
         match key {
             TypeKey::Number(number) => {
@@ -217,7 +218,7 @@ impl<'r> Assembler<'r> {
                 if let Some(&slot) = self.slots_by_name.get(&**name) {
                     return Ok(slot);
                 }
-                builder.check_name(name.len())?;
+                builder.check_name_memory(name.len())?;
                 let slot = builder.new_type();
                 builder.name_type(slot, name);
                 self.slots_by_name.insert(name.as_str().into(), slot);
@@ -243,22 +244,22 @@ impl<'r> Assembler<'r> {
                 self.warn_of_word(&MALFORMED_KEY, line, "flags", flag);
             }
         }
-        if kind.holds_in_dump() && !flags.has(RootFlags::WEAK) {
-            self.strongly_rooted.insert((section, root.id));
+        if kind.holds_in_dump() && !flags.has_any(RootFlags::WEAK) {
+            self.strongly_rooted_objects.insert((section, root.id));
         }
         if let Some(thread) = root.thread {
             self.root_frames.entry((thread, root.frame)).or_insert(line);
         } else if root.frame.is_some() {
             self.warn_of_word(&MALFORMED_KEY, line, "frame", "without thread");
         }
-        let container = root.within.as_ref().map(|key| self.slot(key, line)).transpose()?;
+        let container = root.container_type.as_ref().map(|key| self.find_or_add_slot(key, line)).transpose()?;
         let name = root.name.as_deref().map(|name| self.builder.intern_text(name));
         let record = RootRecord {
             flags,
-            container,
+            declaring_class: container,
             name,
-            thread: root.thread,
-            frame: root.frame,
+            thread_serial: root.thread,
+            frame_index: root.frame,
             ..RootRecord::new(root.id, kind, line)
         };
         self.builder.add_root_record(section, record);
@@ -280,7 +281,7 @@ impl<'r> Assembler<'r> {
             self.take_range(record, line);
         } else if record.end == Some(true) {
             self.stated_object_count.get_or_insert(record.objects);
-        } else if record.type_name.is_some() {
+        } else if record.type_key.is_some() {
             self.take_type(record, line)?;
         } else {
             self.reading.diagnostics.add_on_line(&UNKNOWN_RECORD, line, b"");
@@ -307,15 +308,15 @@ impl<'r> Assembler<'r> {
                 None => self.warn_of_word(&MALFORMED_KEY, line, "ids", &word),
             }
         }
-        self.rules = record.rules.unwrap_or_default();
-        if let Some(rule) = self.rules.iter().find(|rule| !KNOWN_RULES.contains(&rule.as_str())).cloned() {
+        self.header_rules = record.rules.unwrap_or_default();
+        if let Some(rule) = self.header_rules.iter().find(|rule| !KNOWN_RULES.contains(&rule.as_str())).cloned() {
             self.warn_of_word(&MALFORMED_KEY, line, "rules", &rule);
         }
         self.dependent_references = record.dependent_references.unwrap_or(0);
     }
 
     fn take_thread(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
-        let section = self.section();
+        let section = self.current_section();
         let lines = record.frames.unwrap_or_default();
         let mut frames = Vec::with_capacity(lines.len());
         for frame in lines {
@@ -323,7 +324,7 @@ impl<'r> Assembler<'r> {
             if let Some(word) = code.as_deref().filter(|word| !["compiled", "native"].contains(word)) {
                 self.warn_of_word(&MALFORMED_KEY, line, "code", word);
             }
-            let class = class.map(|class| self.slot(&class, line)).transpose()?;
+            let class = class.map(|class| self.find_or_add_slot(&class, line)).transpose()?;
             let mut text = |text: String| self.builder.intern_text(&text);
             frames.push(StackFrame {
                 method: text(method),
@@ -331,10 +332,10 @@ impl<'r> Assembler<'r> {
                 signature: signature.map(&mut text),
                 source_file: file.map(&mut text),
                 line: match (number, code.as_deref()) {
-                    (Some(number), _) => Line::Number(number),
-                    (None, Some("compiled")) => Line::Compiled,
-                    (None, Some("native")) => Line::Native,
-                    (None, _) => Line::Unknown,
+                    (Some(number), _) => SourceLine::Number(number),
+                    (None, Some("compiled")) => SourceLine::Compiled,
+                    (None, Some("native")) => SourceLine::Native,
+                    (None, _) => SourceLine::Unknown,
                 },
             });
         }
@@ -347,12 +348,12 @@ impl<'r> Assembler<'r> {
         self.thread_objects.extend(object.map(|object| (section, object, line)));
         let stack = self.builder.add_stack(frames)?;
         let name = record.name.map(|name| self.builder.intern_text(&name));
-        self.builder.add_thread(section, ThreadRecord { name, serial, object, stack });
+        self.builder.add_thread(section, ThreadRecord { name, serial, object_id: object, stack });
         Ok(())
     }
 
     fn take_range(&mut self, record: NonObjectLine, line: u64) {
-        let section = self.section();
+        let section = self.current_section();
         let (Some(name), Some(from), Some(to)) = (record.name, record.from, record.to) else {
             self.reading.diagnostics.add_on_line(&MALFORMED_RECORD, line, b"a range needs name, from and to");
             return;
@@ -367,8 +368,10 @@ impl<'r> Assembler<'r> {
                 let end = to.saturating_add(1);
                 self.builder.generations.push(GenerationRange { start: from, end, generation });
             }
-            Some("part") => self.heap_part_ranges.push(NamedRange { section, name, from, to, line }),
-            Some("interval") => self.interval_ranges.push(NamedRange { section, name, from, to, line }),
+            Some("part") => self.heap_part_ranges.push(NamedRange { section, name, first_id: from, last_id: to, line }),
+            Some("interval") => {
+                self.interval_ranges.push(NamedRange { section, name, first_id: from, last_id: to, line })
+            }
             word => {
                 let word = word.unwrap_or_default().to_string();
                 self.warn_of_word(&MALFORMED_RECORD, line, "range", &word);
@@ -377,20 +380,20 @@ impl<'r> Assembler<'r> {
     }
 
     fn take_type(&mut self, record: NonObjectLine, line: u64) -> Result<(), ReadError> {
-        let section = self.section();
-        let Some(key) = record.type_name else { return Ok(()) };
-        let slot = self.slot(&key, line)?;
+        let section = self.current_section();
+        let Some(key) = record.type_key else { return Ok(()) };
+        let slot = self.find_or_add_slot(&key, line)?;
         if let TypeKey::Number(number) = key
             && !self.described_types.insert(number)
         {
             self.warn_of_word(&REPEATED_RECORD, line, "type", &number.to_string());
         }
         if let (TypeKey::Number(_), Some(name)) = (&key, &record.name) {
-            self.builder.check_name(name.len())?;
+            self.builder.check_name_memory(name.len())?;
             if self.builder.type_name(slot).is_none() {
                 match record.place {
                     Some([script, line, column]) => {
-                        self.builder.name_type_at(slot, name, SourcePlace { script, line, column });
+                        self.builder.name_type_at(slot, name, SourcePlace { script_number: script, line, column });
                     }
                     None if record.apart == Some(true) || record.module.is_some() => {
                         self.builder.name_type_apart(slot, name, record.module.as_deref());
@@ -404,7 +407,7 @@ impl<'r> Assembler<'r> {
             None if record.of_runtime == Some(true) => LoaderRecord::Runtime,
             None => LoaderRecord::Unknown,
         };
-        let superclass = record.superclass.map(|key| self.slot(&key, line)).transpose()?;
+        let superclass = record.superclass.map(|key| self.find_or_add_slot(&key, line)).transpose()?;
         if record.class.is_some() || superclass.is_some() || loader != LoaderRecord::Unknown {
             let class_object = record.class.map(|id| id.0);
             let described = TypeRecord { class_object, loader, superclass, fields: Vec::new() };
@@ -417,11 +420,11 @@ impl<'r> Assembler<'r> {
     /// The graph's builder, after the last block.
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
-        let rules = std::mem::take(&mut self.rules);
+        let rules = std::mem::take(&mut self.header_rules);
         let has = |rule: &str| rules.iter().any(|known| known == rule);
         self.builder.objects_hold_class = has("objects-hold-class");
         if has("soft-references-told") {
-            let section = self.section();
+            let section = self.current_section();
             self.builder.add_soft_references(section, std::iter::empty());
         }
         if !has("threads-told") {
@@ -429,7 +432,7 @@ impl<'r> Assembler<'r> {
             for &(section, object, line) in self
                 .thread_objects
                 .iter()
-                .filter(|(section, object, _)| !self.strongly_rooted.contains(&(*section, *object)))
+                .filter(|(section, object, _)| !self.strongly_rooted_objects.contains(&(*section, *object)))
             {
                 self.builder.add_root_record(section, RootRecord::new(object, RootKind::Thread, line));
             }
@@ -445,11 +448,11 @@ impl<'r> Assembler<'r> {
         let end = extent.end;
         let objects = ParsedObjects::new(self.builder).with_finish(move |graph, _, reading| {
             // Behind what explains it.
-            report_trailer(reading, end);
-            graph.unheld_in_tree = unheld_in_tree;
-            graph.counts_bytes_only = counts_bytes_only;
-            graph.references_missing = references_missing;
-            graph.dependent_references = dependent_references;
+            report_trailer_mismatch(reading, end);
+            graph.has_unheld_in_dominator_tree = unheld_in_tree;
+            graph.counts_only_objects_with_bytes = counts_bytes_only;
+            graph.lacks_references = references_missing;
+            graph.dependent_reference_count = dependent_references;
             graph.heap_parts = heap_parts_of(graph, parts, reading);
             graph.allocation_intervals = heap_parts_of(graph, intervals, reading);
             if !multipliers.is_empty() {
@@ -463,13 +466,13 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
-        report_trailer(self.reading, extent.end);
-        let (sections, names) = self.builder.into_names();
-        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
+        report_trailer_mismatch(self.reading, extent.end);
+        let (sections, names) = self.builder.into_section_and_type_names();
+        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), section_names: sections }
     }
 
     fn finish(&mut self) -> ReadExtent {
-        self.section();
+        self.current_section();
         for (&number, &(slot, line)) in &self.slots_by_number {
             if self.builder.type_name(slot).is_none() {
                 self.builder.name_type(slot, &format!("(type {number})"));
@@ -486,8 +489,8 @@ impl<'r> Assembler<'r> {
             }
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
-        let end = Position::Line(self.lines.max(1));
-        let last = self.section();
+        let end = Position::Line(self.lines_so_far.max(1));
+        let last = self.current_section();
         match self.stated_object_count {
             Some(stated) => {
                 let agrees = stated.is_none_or(|stated| stated == self.objects);
@@ -508,7 +511,7 @@ impl<'r> Assembler<'r> {
     }
 }
 
-fn report_trailer(reading: &mut Reading, end: Position) {
+fn report_trailer_mismatch(reading: &mut Reading, end: Position) {
     if let Some(found) = reading.info.trailer.clone().filter(|found| found != TRAILER_AGREES_TEXT) {
         reading.diagnostics.add(&TRAILER_MISMATCH, 1, end, || found);
     }
@@ -520,8 +523,8 @@ fn heap_parts_of(graph: &HeapGraph, ranges: Vec<NamedRange>, reading: &mut Readi
     let mut parts = HeapParts::default();
     let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
     let mut last_line = None;
-    for NamedRange { section, name, from, to, line } in ranges {
-        let nodes = graph.nodes_of_ids(section, from, to);
+    for NamedRange { section, name, first_id: from, last_id: to, line } in ranges {
+        let nodes = graph.nodes_in_id_range(section, from, to);
         let next = parts.runs.last().map_or(0, |(nodes, _)| nodes.end);
         last_line = Some(line);
         if nodes.start != next {

@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 use super::problem_codes::*;
 use super::record::{NonObjectLine, ObjectLine, TypeKey};
 use crate::graph::ClearableKind;
-use crate::input::blocks::{BlockPlace, ParsedBlockContent};
+use crate::input::blocks::{ParsedBlockContent, TextBlockContext};
 use crate::input::diagnostics::excerpt;
 use crate::input::json_lines::{
-    Field, JsonFields, LineCodes, MalformedLine, RawValue, array_elements, ids, parse_lines, unescaped,
+    JsonField, JsonFields, LineCodes, MalformedLine, RawValue, array_elements, ids, parse_lines, unescaped,
 };
 use crate::input::sink::RecordSink;
 use crate::input::{Diagnostics, Position, ProblemCode};
@@ -32,7 +32,7 @@ pub(super) struct RootLine {
     pub(super) kind: Option<Box<str>>,
     pub(super) name: Option<Box<str>>,
     pub(super) flags: Box<[String]>,
-    pub(super) within: Option<TypeKey>,
+    pub(super) container_type: Option<TypeKey>,
     pub(super) thread: Option<u32>,
     pub(super) frame: Option<u32>,
     pub(super) line: u64,
@@ -59,11 +59,11 @@ pub(super) struct Block<S> {
     pub(super) soft_references: Vec<(u64, u64, ClearableKind)>,
     /// (object of the block, the type whose class it is, line).
     pub(super) classes: Vec<(usize, TypeKey, u64)>,
-    pub(super) lines: u64,
+    pub(super) lines_so_far: u64,
     /// Lines that are records.
     pub(super) records: u64,
     /// The first `end` record: how many records there are up to it, and its line.
-    pub(super) end: Option<(u64, u64)>,
+    pub(super) end_record: Option<(u64, u64)>,
     /// The input ends within its last line.
     pub(super) is_cut: bool,
     pub(super) diagnostics: Diagnostics,
@@ -79,7 +79,7 @@ impl<S: RecordSink> Block<S> {
         self.sections.clear();
         self.soft_references.clear();
         self.classes.clear();
-        (self.root_lines, self.lines, self.records, self.end, self.is_cut) = (0, 0, 0, None, false);
+        (self.root_lines, self.lines_so_far, self.records, self.end_record, self.is_cut) = (0, 0, 0, None, false);
         self.diagnostics = Diagnostics::default();
     }
 
@@ -125,7 +125,7 @@ impl<S: RecordSink> Block<S> {
                 TypeKey::Name("(unknown)".into())
             }
         };
-        self.types.push((key, self.lines));
+        self.types.push((key, self.lines_so_far));
         Some(next)
     }
 }
@@ -144,14 +144,14 @@ impl<S: RecordSink> ParsedBlockContent for Block<S> {
 
 /// Reads all lines of a block.
 /// `is_strict`: objects are JSON in every part, and have no key that is not known or comes twice, nor a name that is no text.
-pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_strict: bool, block: &mut Block<S>) {
+pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: TextBlockContext, is_strict: bool, block: &mut Block<S>) {
     block.clear();
     let codes = LineCodes { malformed: &MALFORMED_LINE, truncated: &TRUNCATED_LINE };
     let (lines, is_cut, mut problems) = parse_lines(text, place, &codes, |number, line| {
-        block.lines = number;
+        block.lines_so_far = number;
         parse_line(line, is_strict, block)
     });
-    (block.lines, block.is_cut) = (lines, is_cut);
+    (block.lines_so_far, block.is_cut) = (lines, is_cut);
     block.diagnostics.merge_block(&mut problems, 0);
     block.objects.seal();
 }
@@ -159,7 +159,7 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, is_stri
 fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>) -> Result<(), MalformedLine> {
     let object = ObjectLine::of_line(line)?;
     if is_strict && let Some(field) = repeated_field(line)? {
-        add_on_field(block, &REPEATED_KEY, field);
+        add_field_problem(block, &REPEATED_KEY, field);
     }
     let wrong = if object.id.is_some() {
         if is_strict {
@@ -173,15 +173,15 @@ fn parse_line<S: RecordSink>(line: &[u8], is_strict: bool, block: &mut Block<S>)
     block.records += 1;
     if let Err(wrong) = wrong {
         match wrong {
-            Some(field) => add_on_field(block, &MALFORMED_RECORD, field),
-            None => block.diagnostics.add_on_line(&MALFORMED_RECORD, block.lines, line),
+            Some(field) => add_field_problem(block, &MALFORMED_RECORD, field),
+            None => block.diagnostics.add_on_line(&MALFORMED_RECORD, block.lines_so_far, line),
         }
     }
     Ok(())
 }
 
 /// The first field in the order of keys whose key the line has before.
-fn repeated_field(line: &[u8]) -> Result<Option<Field<'_>>, MalformedLine> {
+fn repeated_field(line: &[u8]) -> Result<Option<JsonField<'_>>, MalformedLine> {
     let (mut fields, mut all) = (JsonFields::of_line(line)?, Vec::new());
     while let Some(field) = fields.next_field()? {
         all.push(field);
@@ -191,8 +191,8 @@ fn repeated_field(line: &[u8]) -> Result<Option<Field<'_>>, MalformedLine> {
 }
 
 /// A problem with the value of a key.
-fn add_on_field<S: RecordSink>(block: &mut Block<S>, code: &'static ProblemCode, (key, value): Field<'_>) {
-    let at = Position::Line(block.lines);
+fn add_field_problem<S: RecordSink>(block: &mut Block<S>, code: &'static ProblemCode, (key, value): JsonField<'_>) {
+    let at = Position::Line(block.lines_so_far);
     block.diagnostics.add(code, 1, at, || format!("key {}: {}", excerpt(key), excerpt(&value.json())));
 }
 
@@ -201,25 +201,25 @@ fn take_object<'l, S: RecordSink>(
     object: &ObjectLine<'l>,
     is_strict: bool,
     block: &mut Block<S>,
-) -> Result<(), Option<Field<'l>>> {
+) -> Result<(), Option<JsonField<'l>>> {
     let value = object.id.ok_or(None)?;
     let id = value.id().filter(|&id| id > 0).ok_or(Some((&b"id"[..], value)))?;
     let bytes = match object.size {
         Some(size) => size.number().unwrap_or_else(|| {
-            add_on_field(block, &MALFORMED_KEY, (b"size", size));
+            add_field_problem(block, &MALFORMED_KEY, (b"size", size));
             0
         }),
         None => {
-            block.diagnostics.add_on_line(&MISSING_SIZE, block.lines, b"");
+            block.diagnostics.add_on_line(&MISSING_SIZE, block.lines_so_far, b"");
             0
         }
     };
-    let number = block.type_number(object.type_name);
-    let number = number.ok_or_else(|| object.type_name.map(|value| (&b"type"[..], value)))?;
+    let number = block.type_number(object.type_key);
+    let number = number.ok_or_else(|| object.type_key.map(|value| (&b"type"[..], value)))?;
     if let Some(value) = object.class_of {
         match type_key(value) {
-            Some(key) => block.classes.push((block.objects.object_count(), key, block.lines)),
-            None => add_on_field(block, &MALFORMED_KEY, (b"class_of", value)),
+            Some(key) => block.classes.push((block.objects.object_count(), key, block.lines_so_far)),
+            None => add_field_problem(block, &MALFORMED_KEY, (b"class_of", value)),
         }
     }
     let unknown = object.unknown_field.filter(|_| is_strict);
@@ -227,19 +227,21 @@ fn take_object<'l, S: RecordSink>(
         [(&MALFORMED_KEY, object.wrong_kind_field), (&MIXED_RECORD, object.other_record_field), (&UNKNOWN_KEY, unknown)]
     {
         if let Some(field) = field {
-            add_on_field(block, code, field);
+            add_field_problem(block, code, field);
         }
     }
-    block.objects.push_object(id, number, bytes, block.lines);
-    let marked = [(&b"weak"[..], object.weak), (b"soft", object.soft), (b"final", object.finalized)];
+    block.objects.push_object(id, number, bytes, block.lines_so_far);
+    let marked = [(&b"weak"[..], object.weak_places), (b"soft", object.soft_places), (b"final", object.final_places)];
     let count = match marked.iter().all(|(_, places)| places.is_empty()) {
         true => push_references(object.refs, block),
         false => push_marked_references(id, object.refs, marked, block),
     };
     if is_strict {
         let is_name = |value: RawValue<'_>| value.text().is_some() || value == RawValue::Other(b"null");
-        if !array_elements(object.names).all(is_name) || array_elements(object.names).count() as u64 > count {
-            add_on_field(block, &MALFORMED_KEY, (b"names", RawValue::Array(object.names)));
+        if !array_elements(object.reference_names).all(is_name)
+            || array_elements(object.reference_names).count() as u64 > count
+        {
+            add_field_problem(block, &MALFORMED_KEY, (b"names", RawValue::Array(object.reference_names)));
         }
     }
     Ok(())
@@ -252,7 +254,7 @@ fn push_references<S: RecordSink>(refs: &[u8], block: &mut Block<S>) -> u64 {
         count += 1;
         match target {
             Some(target) => block.objects.push_reference(target),
-            None => block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, b""),
+            None => block.diagnostics.add_on_line(&MALFORMED_REF, block.lines_so_far, b""),
         }
     }
     count
@@ -265,13 +267,13 @@ fn push_marked_references<S: RecordSink>(
     marked: [(&[u8], &[u8]); 3],
     block: &mut Block<S>,
 ) -> u64 {
-    let [weak, soft, finalized] = marked.map(|(_, array)| places(array));
+    let [weak, soft, finalized] = marked.map(|(_, array)| sorted_places(array));
     let mut count = 0;
     for (place, target) in (0..).zip(ids(refs)) {
         count = place + 1;
         let is_in = |places: &[u64]| places.binary_search(&place).is_ok();
         let Some(target) = target else {
-            block.diagnostics.add_on_line(&MALFORMED_REF, block.lines, b"");
+            block.diagnostics.add_on_line(&MALFORMED_REF, block.lines_so_far, b"");
             continue;
         };
         if is_in(&weak) {
@@ -285,14 +287,14 @@ fn push_marked_references<S: RecordSink>(
     }
     for ((key, array), places) in marked.into_iter().zip([weak, soft, finalized]) {
         if places.last().is_some_and(|&last| last >= count) {
-            add_on_field(block, &MALFORMED_KEY, (key, RawValue::Array(array)));
+            add_field_problem(block, &MALFORMED_KEY, (key, RawValue::Array(array)));
         }
     }
     count
 }
 
 /// Numbers of an array, ascending; of what is no number the largest there is.
-pub(super) fn places(array: &[u8]) -> Vec<u64> {
+pub(super) fn sorted_places(array: &[u8]) -> Vec<u64> {
     let mut places: Vec<u64> = array_elements(array).map(|value| value.number().unwrap_or(u64::MAX)).collect();
     places.sort_unstable();
     places
@@ -306,10 +308,10 @@ fn type_key(value: RawValue<'_>) -> Option<TypeKey> {
 }
 
 /// Error: the key for which the record is skipped, where it is one.
-fn take_non_object_line<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<Field<'l>>> {
+fn take_non_object_line<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>) -> Result<(), Option<JsonField<'l>>> {
     let mut other = NonObjectLine::of_line(line)?;
     if other.is_mixed() {
-        block.diagnostics.add_on_line(&MIXED_RECORD, block.lines, line);
+        block.diagnostics.add_on_line(&MIXED_RECORD, block.lines_so_far, line);
     }
     let root = other.root.filter(|_| other.heapgraph.is_none());
     block.root_lines += u64::from(root.is_some());
@@ -319,10 +321,10 @@ fn take_non_object_line<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>)
             kind: other.kind.take().map(Into::into),
             name: other.name.take().map(Into::into),
             flags: other.flags.take().unwrap_or_default().into(),
-            within: other.within.take(),
+            container_type: other.container_type.take(),
             thread: other.thread,
             frame: other.frame,
-            line: block.lines,
+            line: block.lines_so_far,
         }),
         Some(_) => {}
         None if other.section.is_some() && other.heapgraph.is_none() => {
@@ -331,9 +333,9 @@ fn take_non_object_line<'l, S: RecordSink>(line: &'l [u8], block: &mut Block<S>)
         }
         None => {
             if other.end == Some(true) {
-                block.end.get_or_insert((block.records + 1, block.lines));
+                block.end_record.get_or_insert((block.records + 1, block.lines_so_far));
             }
-            block.other_lines.push((Box::new(other), block.lines));
+            block.other_lines.push((Box::new(other), block.lines_so_far));
         }
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::places;
-use super::record::{NonObjectLine, ObjectLine, place};
+use super::block::sorted_places;
+use super::record::{NonObjectLine, ObjectLine, source_place_of};
 use crate::graph::{HeapGraph, NodeId, Reference, Root, SourcePlace, TypeId};
 use crate::input::json_lines::{RawValue, array_elements, ids, unescaped};
-use crate::input::line_details::{LineFormat, node_of_id};
+use crate::input::line_details::{LineFormat, only_node_of_id};
 use crate::input::text::decimal_field;
 use crate::input::{ReferenceKind, ReferenceName, Runtime};
 
@@ -30,7 +30,7 @@ impl LineFormat for HeapgraphLines {
         ObjectLine::of_line(line).ok()?.id?.id()
     }
 
-    fn note(line: &[u8], is_script: &mut bool) -> bool {
+    fn note_if_other_line(line: &[u8], is_script: &mut bool) -> bool {
         // Any key may come first; the lines of most objects need no second look.
         if line.starts_with(b"{\"id\":") || memchr::memmem::find(line, b"\"heapgraph\"").is_none() {
             return false;
@@ -42,7 +42,7 @@ impl LineFormat for HeapgraphLines {
         true
     }
 
-    fn add_notes(is_script: &mut bool, later: bool) {
+    fn merge_notes(is_script: &mut bool, later: bool) {
         *is_script |= later;
     }
 
@@ -54,17 +54,17 @@ impl LineFormat for HeapgraphLines {
         line.text.map(|text| unescaped(text).into_owned())
     }
 
-    fn string(line: &ObjectLine<'_>) -> Option<Option<String>> {
+    fn text_if_string(line: &ObjectLine<'_>) -> Option<Option<String>> {
         line.text.map(|_| Self::text(line))
     }
 
     fn reference_names(graph: &HeapGraph, from: NodeId, _: &bool, line: &ObjectLine<'_>) -> Vec<Option<ReferenceName>> {
-        let (mut names, targets) = (array_elements(line.names), Vec::from_iter(graph.references(from)));
+        let (mut names, targets) = (array_elements(line.reference_names), Vec::from_iter(graph.references(from)));
         let mut found: Vec<Option<ReferenceName>> = Vec::with_capacity(targets.len());
         for id in ids(line.refs) {
             let name = names.next().and_then(RawValue::text);
             if targets.get(found.len()).is_some_and(|target| id == Some(graph.original_id(target.node))) {
-                found.push(name.map(|name| name_of_word(&unescaped(name), graph.type_of(from))));
+                found.push(name.map(|name| reference_name_of_word(&unescaped(name), graph.type_of(from))));
             }
         }
         // Behind those of the line: what lies on a thread's stack, and the class.
@@ -86,38 +86,38 @@ impl LineFormat for HeapgraphLines {
         found
     }
 
-    const NAMES_KEYS: Option<&'static [&'static [u8]]> = Some(&[b"\"names\"", b"\"frames\""]);
-    const PLACE_KEY: &'static [u8] = b"\"at\"";
+    const REFERENCE_NAME_KEYS: Option<&'static [&'static [u8]]> = Some(&[b"\"names\"", b"\"frames\""]);
+    const ALLOCATION_PLACE_KEY: &'static [u8] = b"\"at\"";
 
     /// `orders.py` of `orders.py:12`, and of `f (orders.py:12)`.
-    fn file(line: &ObjectLine<'_>) -> Option<String> {
-        let place = unescaped(line.at?).into_owned();
+    fn allocation_file(line: &ObjectLine<'_>) -> Option<String> {
+        let place = unescaped(line.allocation_place?).into_owned();
         let inner = place.strip_suffix(')').and_then(|place| Some(place.rsplit_once(" (")?.1)).unwrap_or(&place);
         let file = inner.rsplit_once(':').filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
         Some(file.map_or(inner, |(file, _)| file).to_string())
     }
 
-    fn generation(line: &ObjectLine<'_>) -> Option<u64> {
+    fn collections_before_allocation(line: &ObjectLine<'_>) -> Option<u64> {
         line.generation
     }
 
-    fn place(line: &ObjectLine<'_>) -> Option<String> {
-        line.at.map(|place| unescaped(place).into_owned())
+    fn allocation_place(line: &ObjectLine<'_>) -> Option<String> {
+        line.allocation_place.map(|place| unescaped(place).into_owned())
     }
 
-    fn function(line: &ObjectLine<'_>) -> Option<String> {
+    fn function_name(line: &ObjectLine<'_>) -> Option<String> {
         line.function.map(|name| unescaped(name).into_owned())
     }
 
-    fn function_of_variables(line: &ObjectLine<'_>) -> Option<String> {
+    fn function_of_captured_variables(line: &ObjectLine<'_>) -> Option<String> {
         line.variables_of.map(|name| unescaped(name).into_owned())
     }
 
     fn source_place(line: &ObjectLine<'_>) -> Option<SourcePlace> {
-        place(line.place)
+        source_place_of(line.source_place)
     }
 
-    fn script(line: &ObjectLine<'_>) -> Option<String> {
+    fn script_file(line: &ObjectLine<'_>) -> Option<String> {
         line.script.map(|script| unescaped(script).into_owned())
     }
 
@@ -125,16 +125,16 @@ impl LineFormat for HeapgraphLines {
         *is_script
     }
 
-    fn kinds(graph: &HeapGraph, line: &ObjectLine<'_>) -> Vec<(ReferenceKind, String)> {
-        let weak = places(line.weak);
-        let mut names = array_elements(line.names);
+    fn reference_kinds(graph: &HeapGraph, line: &ObjectLine<'_>) -> Vec<(ReferenceKind, String)> {
+        let weak = sorted_places(line.weak_places);
+        let mut names = array_elements(line.reference_names);
         let mut kinds = Vec::new();
         for (at, id) in (0..).zip(ids(line.refs)) {
             let name = names.next().and_then(RawValue::text);
-            let leads_somewhere = id.is_some_and(|id| node_of_id(graph, id).is_some());
+            let leads_somewhere = id.is_some_and(|id| only_node_of_id(graph, id).is_some());
             if leads_somewhere && weak.binary_search(&at).is_err() {
-                let name = name.map(|name| name_of_word(&unescaped(name), TypeId::new(0)));
-                kinds.push(name.map_or((ReferenceKind::Hidden, String::new()), kind_of_name));
+                let name = name.map(|name| reference_name_of_word(&unescaped(name), TypeId::new(0)));
+                kinds.push(name.map_or((ReferenceKind::Hidden, String::new()), kind_and_bare_name));
             }
         }
         kinds
@@ -142,14 +142,14 @@ impl LineFormat for HeapgraphLines {
 }
 
 /// The kind of a reference by its name, and that without what tells the kind.
-fn kind_of_name(name: ReferenceName) -> (ReferenceKind, String) {
+fn kind_and_bare_name(name: ReferenceName) -> (ReferenceKind, String) {
     match name {
         ReferenceName::Property(name) | ReferenceName::Field(_, name) | ReferenceName::StaticField(name) => {
             (ReferenceKind::Property, name)
         }
         ReferenceName::Element(index) => (ReferenceKind::Element, index.to_string()),
-        ReferenceName::Variable(name) => (ReferenceKind::Variable, name),
-        ReferenceName::VariableSlot(slot) => (ReferenceKind::Hidden, slot.to_string()),
+        ReferenceName::CapturedVariable(name) => (ReferenceKind::CapturedVariable, name),
+        ReferenceName::CapturedVariableSlot(slot) => (ReferenceKind::Hidden, slot.to_string()),
         // A slot of the map's table.
         ReferenceName::MapEntry(_) => (ReferenceKind::Internal, "0".into()),
         ReferenceName::Internal(slot) => match slot.strip_prefix("slot ") {
@@ -161,7 +161,7 @@ fn kind_of_name(name: ReferenceName) -> (ReferenceKind, String) {
 }
 
 /// A name as the form writes it: its start or its brackets tell what it is of; `'` that what follows is a name as it stands.
-fn name_of_word(word: &str, type_id: TypeId) -> ReferenceName {
+fn reference_name_of_word(word: &str, type_id: TypeId) -> ReferenceName {
     let inside = |open: char, close: char| word.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     if let Some(index) = inside('[', ']').and_then(|inside| inside.parse().ok()) {
         return ReferenceName::Element(index);
@@ -181,8 +181,8 @@ fn name_of_word(word: &str, type_id: TypeId) -> ReferenceName {
     behind(".")
         .map(|name| ReferenceName::Field(type_id, name))
         .or_else(|| behind("static ").map(ReferenceName::StaticField))
-        .or_else(|| behind("context variable ").map(ReferenceName::Variable))
-        .or_else(|| Some(ReferenceName::VariableSlot(word.strip_prefix("context slot ")?.parse().ok()?)))
+        .or_else(|| behind("context variable ").map(ReferenceName::CapturedVariable))
+        .or_else(|| Some(ReferenceName::CapturedVariableSlot(word.strip_prefix("context slot ")?.parse().ok()?)))
         .or_else(|| behind(" ").map(ReferenceName::MapEntry))
         .or_else(|| behind("'").map(ReferenceName::Property))
         .unwrap_or_else(|| ReferenceName::Property(word.to_string()))
@@ -206,12 +206,12 @@ mod tests {
             ("static CACHE", ReferenceName::StaticField("CACHE".into())),
             ("'static x", property("static x")),
             ("''", property("'")),
-            ("context variable x", ReferenceName::Variable("x".into())),
-            ("context slot 4", ReferenceName::VariableSlot(4)),
+            ("context variable x", ReferenceName::CapturedVariable("x".into())),
+            ("context slot 4", ReferenceName::CapturedVariableSlot(4)),
             (" Map[\"a\"]", ReferenceName::MapEntry("Map[\"a\"]".into())),
             ("", property("")),
         ] {
-            assert_eq!(name_of_word(word, TypeId::new(3)), name, "{word}");
+            assert_eq!(reference_name_of_word(word, TypeId::new(3)), name, "{word}");
         }
     }
 

@@ -17,7 +17,7 @@ mod details;
 mod problem_codes;
 mod record;
 
-use super::blocks::{BlockCut, parse_blocks};
+use super::blocks::{BlockCutRule, parse_text_blocks};
 use super::json_lines::JsonFields;
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
@@ -40,7 +40,7 @@ impl Reader for Heapgraph {
 
     /// The first line that is not blank is an object with this key.
     fn detect(&self, start: &[u8]) -> FormatMatch {
-        let (line, _) = text::split_any_line(start.trim_ascii_start());
+        let (line, _) = text::split_line_at_any_end(start.trim_ascii_start());
         let Ok(mut fields) = JsonFields::of_line(line) else { return FormatMatch::No };
         while let Ok(Some((key, _))) = fields.next_field() {
             if key == b"heapgraph" {
@@ -59,8 +59,8 @@ impl Reader for Heapgraph {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
-        let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        let reread = source.rereadable_file().filter(|_| source.encoding == Encoding::Utf8);
+        let dump = take_all_blocks::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
         reading.details = reread.filter(RereadableFile::is_available).and_then(details);
@@ -72,7 +72,7 @@ impl Reader for Heapgraph {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        Ok(assemble::<TypeCounts>(source, reading)?.into_types())
+        Ok(take_all_blocks::<TypeCounts>(source, reading)?.into_types())
     }
 }
 
@@ -80,12 +80,12 @@ fn details(input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
     Some(Box::new(LineDetails::<HeapgraphLines>::new(input)))
 }
 
-fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+fn take_all_blocks<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let (threads, is_strict) = (reading.options.threads, reading.options.strict);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, is_strict, block);
-    parse_blocks(source, BlockCut::AfterLine, threads, parse, |block: &mut Block<S>| {
-        tally.add(block.objects.object_count());
+    parse_text_blocks(source, BlockCutRule::AfterLine, threads, parse, |block: &mut Block<S>| {
+        tally.add_and_report(block.objects.object_count());
         assembler.take_block(block)
     })?;
     Ok(assembler)

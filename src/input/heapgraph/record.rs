@@ -3,23 +3,23 @@
 use serde::Deserialize;
 
 use crate::graph::SourcePlace;
-use crate::input::json_lines::{Field, JsonFields, MalformedLine, RawValue, array_elements};
+use crate::input::json_lines::{JsonField, JsonFields, MalformedLine, RawValue, array_elements};
 use crate::input::text::hex_field;
 
 /// The fields of an object's line. Of a key that comes twice the last counts; one that is `null` is as one that is not there.
 #[derive(Debug, Default)]
 pub(super) struct ObjectLine<'a> {
     pub(super) id: Option<RawValue<'a>>,
-    pub(super) type_name: Option<RawValue<'a>>,
+    pub(super) type_key: Option<RawValue<'a>>,
     pub(super) size: Option<RawValue<'a>>,
     pub(super) refs: &'a [u8],
-    pub(super) names: &'a [u8],
+    pub(super) reference_names: &'a [u8],
     /// Places among `refs`, as are the next two.
-    pub(super) weak: &'a [u8],
-    pub(super) soft: &'a [u8],
-    pub(super) finalized: &'a [u8],
+    pub(super) weak_places: &'a [u8],
+    pub(super) soft_places: &'a [u8],
+    pub(super) final_places: &'a [u8],
     pub(super) text: Option<&'a [u8]>,
-    pub(super) at: Option<&'a [u8]>,
+    pub(super) allocation_place: Option<&'a [u8]>,
     /// Collections before it was allocated.
     pub(super) generation: Option<u64>,
     /// The type whose class object it is.
@@ -31,13 +31,13 @@ pub(super) struct ObjectLine<'a> {
     /// The file of its function or constructor.
     pub(super) script: Option<&'a [u8]>,
     /// Script, line and column of the same.
-    pub(super) place: &'a [u8],
+    pub(super) source_place: &'a [u8],
     /// The first key whose value is of the wrong kind.
-    pub(super) wrong_kind_field: Option<Field<'a>>,
+    pub(super) wrong_kind_field: Option<JsonField<'a>>,
     /// The first key that says that the line is another record.
-    pub(super) other_record_field: Option<Field<'a>>,
+    pub(super) other_record_field: Option<JsonField<'a>>,
     /// The first key that is none of an object's.
-    pub(super) unknown_field: Option<Field<'a>>,
+    pub(super) unknown_field: Option<JsonField<'a>>,
 }
 
 impl<'a> ObjectLine<'a> {
@@ -48,23 +48,26 @@ impl<'a> ObjectLine<'a> {
         let mut fields = JsonFields::of_line(line)?;
         while let Some(field @ (key, value)) = fields.next_field()? {
             let is_right = match key {
-                b"id" => set(&mut object.id, Some(Some(value))),
+                b"id" => set_if_right(&mut object.id, Some(Some(value))),
                 _ if value == RawValue::Other(b"null") => true,
-                b"type" => set(&mut object.type_name, Some(Some(value))),
-                b"size" => set(&mut object.size, Some(Some(value))),
-                b"refs" => set(&mut object.refs, value.array()),
-                b"names" => set(&mut object.names, value.array()),
-                b"weak" => set(&mut object.weak, value.array()),
-                b"soft" => set(&mut object.soft, value.array()),
-                b"final" => set(&mut object.finalized, value.array()),
-                b"text" => set(&mut object.text, value.text().map(Some)),
-                b"at" => set(&mut object.at, value.text().map(Some)),
-                b"generation" => set(&mut object.generation, value.number().map(Some)),
-                b"class_of" => set(&mut object.class_of, Some(Some(value))),
-                b"function" => set(&mut object.function, value.text().map(Some)),
-                b"variables_of" => set(&mut object.variables_of, value.text().map(Some)),
-                b"script" => set(&mut object.script, value.text().map(Some)),
-                b"place" => set(&mut object.place, value.array().filter(|array| place(array).is_some())),
+                b"type" => set_if_right(&mut object.type_key, Some(Some(value))),
+                b"size" => set_if_right(&mut object.size, Some(Some(value))),
+                b"refs" => set_if_right(&mut object.refs, value.array()),
+                b"names" => set_if_right(&mut object.reference_names, value.array()),
+                b"weak" => set_if_right(&mut object.weak_places, value.array()),
+                b"soft" => set_if_right(&mut object.soft_places, value.array()),
+                b"final" => set_if_right(&mut object.final_places, value.array()),
+                b"text" => set_if_right(&mut object.text, value.text().map(Some)),
+                b"at" => set_if_right(&mut object.allocation_place, value.text().map(Some)),
+                b"generation" => set_if_right(&mut object.generation, value.number().map(Some)),
+                b"class_of" => set_if_right(&mut object.class_of, Some(Some(value))),
+                b"function" => set_if_right(&mut object.function, value.text().map(Some)),
+                b"variables_of" => set_if_right(&mut object.variables_of, value.text().map(Some)),
+                b"script" => set_if_right(&mut object.script, value.text().map(Some)),
+                b"place" => set_if_right(
+                    &mut object.source_place,
+                    value.array().filter(|array| source_place_of(array).is_some()),
+                ),
                 b"heapgraph" | b"root" | b"section" | b"range" | b"end" => {
                     object.other_record_field.get_or_insert(field);
                     true
@@ -85,14 +88,14 @@ impl<'a> ObjectLine<'a> {
 }
 
 /// Script, line and column of a place.
-pub(super) fn place(array: &[u8]) -> Option<SourcePlace> {
+pub(super) fn source_place_of(array: &[u8]) -> Option<SourcePlace> {
     let mut numbers = array_elements(array).map(|value| u32::try_from(value.number()?).ok());
-    let place = SourcePlace { script: numbers.next()??, line: numbers.next()??, column: numbers.next()?? };
+    let place = SourcePlace { script_number: numbers.next()??, line: numbers.next()??, column: numbers.next()?? };
     numbers.next().is_none().then_some(place)
 }
 
 /// Sets a field to a value that may be of the wrong kind. Returns true if it is right.
-fn set<T>(field: &mut T, value: Option<T>) -> bool {
+fn set_if_right<T>(field: &mut T, value: Option<T>) -> bool {
     let is_right = value.is_some();
     if let Some(value) = value {
         *field = value;
@@ -123,7 +126,7 @@ impl TryFrom<RawId> for Id {
     }
 }
 
-/// A type: by its name, or by the number that a line gives to it.
+/// A type as objects refer to it: by its name, or by the number that a line gives to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(untagged)]
 pub(super) enum TypeKey {
@@ -151,6 +154,7 @@ pub(super) struct NonObjectLine {
     pub(super) heapgraph: Option<u64>,
     pub(super) runtime: Option<String>,
     pub(super) producer: Option<String>,
+    /// A word for the form in which ids are shown.
     pub(super) ids: Option<String>,
     pub(super) rules: Option<Vec<String>>,
     pub(super) sampled: Option<(f32, f32)>,
@@ -161,7 +165,7 @@ pub(super) struct NonObjectLine {
     pub(super) name: Option<String>,
     pub(super) flags: Option<Vec<String>>,
     #[serde(rename = "in")]
-    pub(super) within: Option<TypeKey>,
+    pub(super) container_type: Option<TypeKey>,
     pub(super) thread: Option<u32>,
     pub(super) frame: Option<u32>,
 
@@ -183,22 +187,25 @@ pub(super) struct NonObjectLine {
     pub(super) objects: Option<u64>,
 
     #[serde(rename = "type")]
-    pub(super) type_name: Option<TypeKey>,
+    pub(super) type_key: Option<TypeKey>,
     pub(super) class: Option<Id>,
     #[serde(rename = "super")]
     pub(super) superclass: Option<TypeKey>,
     pub(super) loader: Option<Id>,
+    /// The runtime itself loaded the class.
     pub(super) of_runtime: Option<bool>,
     pub(super) module: Option<String>,
     pub(super) place: Option<[u32; 3]>,
+    /// The type is told apart from others of its name.
     pub(super) apart: Option<bool>,
+    /// Objects of the heap that each object of the type stands for.
     pub(super) times: Option<f32>,
 }
 
 impl NonObjectLine {
     /// A record of the line. Error: the key whose value is of the wrong kind, where it is one key.
-    pub(super) fn of_line(line: &[u8]) -> Result<Self, Option<Field<'_>>> {
-        serde_json::from_slice(line).map_err(|_| wrong_field(line).unwrap_or_default())
+    pub(super) fn of_line(line: &[u8]) -> Result<Self, Option<JsonField<'_>>> {
+        serde_json::from_slice(line).map_err(|_| first_wrong_field(line).unwrap_or_default())
     }
 
     /// The line is more than one record.
@@ -215,7 +222,7 @@ impl NonObjectLine {
 }
 
 /// The first field that is wrong by itself.
-fn wrong_field(line: &[u8]) -> Result<Option<Field<'_>>, MalformedLine> {
+fn first_wrong_field(line: &[u8]) -> Result<Option<JsonField<'_>>, MalformedLine> {
     let mut fields = JsonFields::of_line(line)?;
     while let Some(field @ (key, value)) = fields.next_field()? {
         let alone = [b"{\"", key, b"\":", &value.json(), b"}"].concat();

@@ -15,13 +15,13 @@ use rustc_hash::FxHashMap;
 
 use super::json_lines::{JsonFields, RawValue};
 use super::stack_profile::{
-    StackAmount, StackHeap, UNKNOWN_FILE, UNKNOWN_MODULE, check_label, no_measure_error, read_whole,
+    StackAmount, StackHeap, UNKNOWN_FILE, UNKNOWN_MODULE, check_type_label, no_measure_error, read_whole,
 };
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
     Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{FrameNames, NameId};
+use crate::allocations::{FrameNaming, NameId};
 use problem_codes::*;
 use tree_text::{TreeEnding, TreeNode, TreeText};
 
@@ -49,7 +49,7 @@ impl Reader for Heapprofile {
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let profile = &reading.options.profile;
-        check_label(profile, &[])?;
+        check_type_label(profile, &[])?;
         if let Some(wanted) = profile.measure.as_deref().filter(|wanted| !["inuse", "inuse_space"].contains(wanted)) {
             return Err(no_measure_error(wanted, "inuse"));
         }
@@ -57,8 +57,8 @@ impl Reader for Heapprofile {
         let text = read_whole(&mut source, &mut share)?;
         let extent = ReadExtent { end: Position::Byte(text.len() as u64), objects: 0, loss_codes: &[] };
         // Names are there twice.
-        let mut hold = |nodes: u64| share.hold(2 * text.len() as u64 + nodes * TEXT_NODE_BYTES);
-        let TreeText { nodes, end, ending } = TreeText::parse(&text, &mut hold)?;
+        let mut hold = |nodes: u64| share.set_held_bytes(2 * text.len() as u64 + nodes * TEXT_NODE_BYTES);
+        let TreeText { nodes, end_offset: end, ending } = TreeText::parse(&text, &mut hold)?;
         hold(nodes.len() as u64)?;
         if nodes.is_empty() {
             let text = "a sampling heap profile that breaks off before its first function";
@@ -74,7 +74,7 @@ impl Reader for Heapprofile {
             reading.diagnostics.add(code, 1, Position::Byte(at as u64), String::new);
         }
         let functions: Vec<Function> = nodes.iter().map(|node| Function::of_node(node, reading)).collect();
-        let several = names_of_several_files(&functions);
+        let several = files_by_function_name(&functions);
         let mut heap = StackHeap::new(reading);
         let frame_names = reading.options.profile.frame_names;
         // Of each node: its place in the heap, and its name.
@@ -85,7 +85,7 @@ impl Reader for Heapprofile {
                 None => (0, None),
                 Some((above, caller)) => {
                     let name = heap.names.intern(&function.frame_name(frame_names, &several));
-                    (heap.frame_below(above, caller, name)?, Some(name))
+                    (heap.find_or_add_frame_below(above, caller, name)?, Some(name))
                 }
             };
             places.push((at, name));
@@ -138,8 +138,8 @@ impl Function {
         let mut fields = JsonFields::of_line(frame).ok()?;
         while let Some((key, value)) = fields.next_field().ok()? {
             match key {
-                b"functionName" => self.name = text(value)?,
-                b"url" => self.url = text(value)?,
+                b"functionName" => self.name = unescaped_text(value)?,
+                b"url" => self.url = unescaped_text(value)?,
                 // From 0; less without a source.
                 b"lineNumber" => self.line = value.number().map(|line| line.saturating_add(1)),
                 _ => {}
@@ -149,30 +149,30 @@ impl Function {
     }
 
     /// The name of its frames; with the file where functions of several have one name.
-    fn frame_name(&self, frame_names: FrameNames, several: &FxHashMap<&str, (&str, bool)>) -> String {
+    fn frame_name(&self, frame_names: FrameNaming, several: &FxHashMap<&str, (&str, bool)>) -> String {
         let Function { name, url, line } = self;
         match (frame_names, line) {
-            (FrameNames::Function, _)
+            (FrameNaming::Function, _)
                 if several.get(&**name).is_some_and(|(_, several)| *several) && !url.is_empty() =>
             {
                 format!("{name} ({url})")
             }
-            (FrameNames::Function, _) | (FrameNames::Line, None) => name.clone(),
-            (FrameNames::Line, Some(line)) => format!("{name} {url}:{line}"),
-            (FrameNames::File, _) if url.is_empty() => UNKNOWN_FILE.into(),
-            (FrameNames::File, _) => url.clone(),
-            (FrameNames::Module, _) => UNKNOWN_MODULE.into(),
+            (FrameNaming::Function, _) | (FrameNaming::FunctionAndLine, None) => name.clone(),
+            (FrameNaming::FunctionAndLine, Some(line)) => format!("{name} {url}:{line}"),
+            (FrameNaming::File, _) if url.is_empty() => UNKNOWN_FILE.into(),
+            (FrameNaming::File, _) => url.clone(),
+            (FrameNaming::Module, _) => UNKNOWN_MODULE.into(),
         }
     }
 }
 
-fn text(value: RawValue<'_>) -> Option<String> {
+fn unescaped_text(value: RawValue<'_>) -> Option<String> {
     value.text()?;
     serde_json::from_slice(&value.json()).ok()
 }
 
 /// Names with a file, and whether there are others.
-fn names_of_several_files(functions: &[Function]) -> FxHashMap<&str, (&str, bool)> {
+fn files_by_function_name(functions: &[Function]) -> FxHashMap<&str, (&str, bool)> {
     let mut files: FxHashMap<&str, (&str, bool)> = FxHashMap::default();
     for function in functions {
         let (url, several) = files.entry(&function.name).or_insert((&function.url, false));

@@ -1,9 +1,9 @@
 //! The tree of a profile as text: its nodes one behind the other, callers first, without a call for each level.
 
-use crate::input::json_lines::{RawValue, skip_blanks, text_end, value};
+use crate::input::json_lines::{RawValue, parse_value, skip_blanks, text_end};
 
 /// Nodes between two looks at the memory they take.
-const NODES_AT_ONCE: u64 = 1 << 16;
+const NODES_PER_MEMORY_CHECK: u64 = 1 << 16;
 
 /// A node as it stands in the text.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct TreeNode<'a> {
 pub(super) struct TreeText<'a> {
     pub(super) nodes: Vec<TreeNode<'a>>,
     /// Behind the last byte that was read.
-    pub(super) end: usize,
+    pub(super) end_offset: usize,
     pub(super) ending: TreeEnding,
 }
 
@@ -54,7 +54,7 @@ impl<'a> TreeText<'a> {
                     let parent = open.last().copied();
                     open.push(nodes.len() as u32);
                     nodes.push(TreeNode { parent, call_frame: None, self_bytes: Some(0), offset: at });
-                    if (nodes.len() as u64).is_multiple_of(NODES_AT_ONCE) {
+                    if (nodes.len() as u64).is_multiple_of(NODES_PER_MEMORY_CHECK) {
                         hold(nodes.len() as u64)?;
                     }
                     at += 1;
@@ -62,16 +62,16 @@ impl<'a> TreeText<'a> {
                 Some(b'}') => {
                     at += 1;
                     if open.pop().is_none() {
-                        return Ok(TreeText { nodes, end: at, ending: TreeEnding::Closed });
+                        return Ok(TreeText { nodes, end_offset: at, ending: TreeEnding::Closed });
                     }
                 }
                 Some(b',' | b']') => at += 1,
-                Some(b'"') => match field(text, at, &mut nodes, open.last()) {
+                Some(b'"') => match parse_field(text, at, &mut nodes, open.last()) {
                     Ok(behind) => at = behind,
-                    Err(ending) => return Ok(TreeText { nodes, end: at, ending }),
+                    Err(ending) => return Ok(TreeText { nodes, end_offset: at, ending }),
                 },
-                None => return Ok(TreeText { nodes, end: at, ending: TreeEnding::Cut }),
-                Some(_) => return Ok(TreeText { nodes, end: at, ending: TreeEnding::NoJson }),
+                None => return Ok(TreeText { nodes, end_offset: at, ending: TreeEnding::Cut }),
+                Some(_) => return Ok(TreeText { nodes, end_offset: at, ending: TreeEnding::NoJson }),
             }
         }
     }
@@ -79,7 +79,12 @@ impl<'a> TreeText<'a> {
 
 /// Reads a key with its value, but of children and the head only their beginning. Returns what follows. Error: if it is no JSON,
 /// or the text breaks off.
-fn field<'a>(text: &'a [u8], at: usize, nodes: &mut [TreeNode<'a>], open: Option<&u32>) -> Result<usize, TreeEnding> {
+fn parse_field<'a>(
+    text: &'a [u8],
+    at: usize,
+    nodes: &mut [TreeNode<'a>],
+    open: Option<&u32>,
+) -> Result<usize, TreeEnding> {
     let key_end = text_end(text, at + 1).map_err(|_| TreeEnding::Cut)?;
     let key = &text[at + 1..key_end];
     let colon = skip_blanks(text, key_end + 1);
@@ -94,7 +99,7 @@ fn field<'a>(text: &'a [u8], at: usize, nodes: &mut [TreeNode<'a>], open: Option
         (b"head", Some(b'{')) if nodes.is_empty() => return Ok(start),
         _ => {}
     }
-    let (value, behind) = value(text, start).map_err(|_| TreeEnding::Cut)?;
+    let (value, behind) = parse_value(text, start).map_err(|_| TreeEnding::Cut)?;
     if let Some(node) = open.and_then(|&node| nodes.get_mut(node as usize)) {
         match (key, value) {
             (b"callFrame", RawValue::Other(frame)) => node.call_frame = Some(frame),
@@ -122,7 +127,7 @@ mod tests {
         let nodes: Vec<_> = tree.nodes.iter().map(|node| (node.parent, node.self_bytes)).collect();
         assert_eq!(nodes, [(None, Some(1)), (Some(0), Some(2)), (Some(1), Some(3)), (Some(0), None)]);
         assert_eq!(tree.nodes[0].call_frame, Some(&br#"{"a":[1,{"b":2}]}"#[..]));
-        assert_eq!((tree.ending, tree.end), (TreeEnding::Closed, text.len() - 1));
+        assert_eq!((tree.ending, tree.end_offset), (TreeEnding::Closed, text.len() - 1));
         for bad in [&br#"{"head":{"children":[7]}}"#[..], br#"{"head":{"id" 7}}"#] {
             assert_eq!(parse(bad).ending, TreeEnding::NoJson);
         }

@@ -8,10 +8,10 @@ use super::layout::classes::Classes;
 use super::layout::measured_distances::{MeasuredDistances, NearestDistance};
 use super::segments::block::Block;
 use super::segments::block_parts::{
-    AndroidHeap, DeferredInstance, FileExtent, HprofTypeCounts, RESIDUE_COUNT, RawRoot, SubRecordCounts, TypeCount,
-    TypeKind, primitive_array_types,
+    AndroidHeap, DeferredInstance, FileExtent, HprofTypeCount, HprofTypeCounts, RESIDUE_COUNT, RawRoot,
+    SubRecordCounts, TypeKind, primitive_array_types,
 };
-use super::segments::lock;
+use super::segments::lock_classes;
 use crate::graph::{
     BuildError, ClearableKind, GraphBuilder, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId,
 };
@@ -24,10 +24,10 @@ use crate::input::sink::ObjectSink;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SlotType {
     /// The class; for arrays of primitives the basic type.
-    pub(super) class: u64,
+    pub(super) class_or_basic_type: u64,
     pub(super) kind: TypeKind,
     /// Position of its first object.
-    pub(super) position: u64,
+    pub(super) first_position: u64,
 }
 
 /// Objects of one type, where objects are only counted.
@@ -36,16 +36,16 @@ pub(super) struct HprofTypeTotal {
     pub(super) objects: u64,
     pub(super) elements: u64,
     /// Arrays by their elements modulo `RESIDUE_COUNT`; empty for instances.
-    pub(super) residues: Vec<u64>,
+    pub(super) arrays_by_residue: Vec<u64>,
 }
 
 impl HprofTypeTotal {
-    pub(super) fn add(&mut self, count: &TypeCount) {
+    pub(super) fn add(&mut self, count: &HprofTypeCount) {
         self.objects += count.objects;
         self.elements += count.elements;
-        if !count.residues.is_empty() {
-            self.residues.resize(RESIDUE_COUNT, 0);
-            for (sum, &residue) in self.residues.iter_mut().zip(&count.residues) {
+        if !count.arrays_by_residue.is_empty() {
+            self.arrays_by_residue.resize(RESIDUE_COUNT, 0);
+            for (sum, &residue) in self.arrays_by_residue.iter_mut().zip(&count.arrays_by_residue) {
                 *sum += u64::from(residue);
             }
         }
@@ -55,10 +55,10 @@ impl HprofTypeTotal {
 /// Instances whose class came after them.
 #[derive(Debug, Default)]
 pub(super) struct DeferredInstances {
-    /// Where the values of each are in `bytes`.
-    pub(super) list: Vec<DeferredInstance>,
+    /// Where the values of each are in `values`.
+    pub(super) instances: Vec<DeferredInstance>,
     /// The values of all, one after another.
-    pub(super) bytes: Vec<u8>,
+    pub(super) values: Vec<u8>,
 }
 
 /// The records found in a dump.
@@ -66,8 +66,8 @@ pub(super) struct DeferredInstances {
 pub(super) struct HprofRecords {
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
-    pub(super) types: Vec<SlotType>,
-    slots: FxHashMap<(u64, TypeKind), u32>,
+    pub(super) slot_types: Vec<SlotType>,
+    slot_by_type: FxHashMap<(u64, TypeKind), u32>,
     pub(super) classes: Arc<Mutex<Classes>>,
     pub(super) dump_number: usize,
     pub(super) counts: SubRecordCounts,
@@ -76,7 +76,7 @@ pub(super) struct HprofRecords {
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
     pub(super) java_lang_class_instances: Vec<(u64, u64, Vec<u64>)>,
     /// Objects that have several records.
-    pub(super) repeated: Vec<u64>,
+    pub(super) repeated_ids: Vec<u64>,
     pub(super) null_references: u64,
     /// Where entries could not be read: offset, and true if the file ends there.
     pub(super) unreadable_places: Vec<(u64, bool)>,
@@ -110,22 +110,22 @@ impl HprofRecords {
         let (share, budget) = (budget.for_content(), budget.clone());
         let mut content = HprofRecords { builder, section, classes, share, budget, ..HprofRecords::default() };
         for (basic_type, kind) in primitive_array_types() {
-            content.slot(basic_type, kind, 0);
+            content.find_or_add_slot(basic_type, kind, 0);
         }
         content
     }
 
     /// The builder's slot for objects of a class, or for arrays.
-    pub(super) fn slot(&mut self, class: u64, kind: TypeKind, position: u64) -> u32 {
-        *self.slots.entry((class, kind)).or_insert_with(|| {
-            self.types.push(SlotType { class, kind, position });
+    pub(super) fn find_or_add_slot(&mut self, class: u64, kind: TypeKind, position: u64) -> u32 {
+        *self.slot_by_type.entry((class, kind)).or_insert_with(|| {
+            self.slot_types.push(SlotType { class_or_basic_type: class, kind, first_position: position });
             self.builder.new_type().0
         })
     }
 
     /// The same, if there is one already.
     pub(super) fn known_slot(&self, class: u64, kind: TypeKind) -> Option<u32> {
-        self.slots.get(&(class, kind)).copied()
+        self.slot_by_type.get(&(class, kind)).copied()
     }
 
     /// Takes the next block of the file: of its lists nothing is left in it. Error: if there is no memory for it.
@@ -135,17 +135,17 @@ impl HprofRecords {
         }
         self.dump_number = block.dump_number;
         for local in &block.types[block.slots.len()..] {
-            self.slot(local.class, local.kind, local.position);
+            self.find_or_add_slot(local.class_or_basic_type, local.kind, local.first_position);
         }
         for number in block.slots.len()..block.types.len() {
             let local = &block.types[number];
-            let slot = self.slots[&(local.class, local.kind)];
+            let slot = self.slot_by_type[&(local.class_or_basic_type, local.kind)];
             block.slots.push(slot);
         }
         let first = self.builder.object_count() as u32;
         block.sink.deliver(&block.slots, self)?;
         {
-            let mut classes = lock(&self.classes);
+            let mut classes = lock_classes(&self.classes);
             for dump in block.classes.drain(..) {
                 classes.add_class_dump(dump, block.dump_number);
             }
@@ -171,33 +171,33 @@ impl HprofRecords {
         }
         self.heap_changes.extend(block.heap_changes.drain(..).map(|(object, heap)| (first + object, heap)));
         for (local, &slot) in block.types.iter().zip(&block.slots) {
-            if let Some(position) = local.mismatch_position {
+            if let Some(position) = local.size_mismatch_position {
                 let at = self.size_mismatches.entry(slot).or_insert(position);
                 *at = (*at).min(position);
             }
         }
-        let start = self.deferred.bytes.len();
-        self.deferred.bytes.extend_from_slice(&block.deferred_bytes);
-        self.deferred.list.extend(block.deferred.drain(..).map(|mut deferred| {
+        let start = self.deferred.values.len();
+        self.deferred.values.extend_from_slice(&block.deferred_values);
+        self.deferred.instances.extend(block.deferred.drain(..).map(|mut deferred| {
             deferred.value_start += start;
             deferred.next_object += first;
             deferred
         }));
-        let own = self.deferred.bytes.capacity()
-            + self.deferred.list.capacity() * size_of::<DeferredInstance>()
+        let own = self.deferred.values.capacity()
+            + self.deferred.instances.capacity() * size_of::<DeferredInstance>()
             + self.extents.capacity() * size_of::<FileExtent>()
             + self.roots.capacity() * size_of::<RawRoot>()
             + self.soft_references.capacity() * size_of::<(u64, u64, ClearableKind)>()
-            + self.types.len() * (size_of::<NearestDistance>() + size_of::<HprofTypeTotal>() + 64);
-        Ok(self.share.hold(own as u64)?)
+            + self.slot_types.len() * (size_of::<NearestDistance>() + size_of::<HprofTypeTotal>() + 64);
+        Ok(self.share.set_held_bytes(own as u64)?)
     }
 
     /// Another dump of the file begins, and it is the one that is wanted. Slots stay as they are.
     fn begin_next_dump(&mut self) {
-        let types = std::mem::take(&mut self.types);
+        let types = std::mem::take(&mut self.slot_types);
         let mut fresh = HprofRecords::new(Arc::clone(&self.classes), &self.budget);
         for slot in &types[PRIMITIVES.len()..] {
-            fresh.slot(slot.class, slot.kind, slot.position);
+            fresh.find_or_add_slot(slot.class_or_basic_type, slot.kind, slot.first_position);
         }
         *self = fresh;
     }
@@ -218,7 +218,7 @@ impl BlockSink for ObjectColumns {
 
 impl BlockSink for HprofTypeCounts {
     fn deliver(&self, slots: &[u32], content: &mut HprofRecords) -> Result<(), BuildError> {
-        for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
+        for (count, &slot) in self.counts_by_type.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
             let slot = slot as usize;
             if slot >= content.totals.len() {
                 content.totals.resize(slot + 1, HprofTypeTotal::default());
@@ -228,7 +228,7 @@ impl BlockSink for HprofTypeCounts {
         if let Some(ids) = self.id_bounds {
             // Without order any may be a repeat of another in the block: not worth a note, for writers do not repeat
             // objects so near to each other.
-            let objects = if self.is_unordered { 0 } else { self.objects };
+            let objects = if self.has_unordered_ids { 0 } else { self.object_count };
             content.repeats.add_run(ids, objects, self.first_position);
         }
         Ok(())

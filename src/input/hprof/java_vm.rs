@@ -1,6 +1,6 @@
 //! The virtual machine that wrote a dump, and why: read from the objects themselves.
 
-use crate::graph::{HeapGraph, Line, NodeId, TypeId};
+use crate::graph::{HeapGraph, NodeId, SourceLine, TypeId};
 use crate::input::{ObjectDetails, ReferenceName, Value};
 
 /// Classes in which class libraries keep their version, and the static variables with it.
@@ -25,7 +25,7 @@ pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option
 }
 
 /// The reason for the dump, if a thread shows it: HotSpot gives one that ran out of memory a frame of its own.
-pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> Option<String> {
+pub(super) fn dump_reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> Option<String> {
     let is_error = |class: TypeId| graph.type_name(class) == "java.lang.OutOfMemoryError";
     let thread = graph.threads().iter().find(|thread| {
         let innermost = graph.frames_of(thread).first();
@@ -45,7 +45,7 @@ pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> 
         text += &format!(" in {class}{}", types.text(frame.method));
         let file = frame.source_file.map(|file| types.text(file));
         match (file, frame.line) {
-            (Some(file), Line::Number(line)) => text += &format!(" ({file}:{line})"),
+            (Some(file), SourceLine::Number(line)) => text += &format!(" ({file}:{line})"),
             (Some(file), _) => text += &format!(" ({file})"),
             _ => {}
         }

@@ -23,7 +23,7 @@ pub(crate) mod wire;
 
 use std::sync::Arc;
 
-use super::blocks::parse_blocks_of;
+use super::blocks::parse_source_blocks;
 use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
     Format, FormatMatch, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
@@ -39,7 +39,7 @@ use problem_codes::*;
 use records::{BadHeader, Header};
 use segments::block::{Block, parse_block};
 use segments::block_parts::HprofTypeCounts;
-use segments::{BlockContext, SegmentReader, lock};
+use segments::{BlockContext, SegmentReader, lock_classes};
 
 pub(super) struct Hprof;
 
@@ -62,22 +62,22 @@ impl Reader for Hprof {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let reread = source.reread();
+        let reread = source.rereadable_file();
         let is_soon_read =
-            source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < QUICK_REREAD_BYTES);
-        let parsed = ParsedFile::of::<ObjectColumns>(source, reading)?;
-        let classes = lock(&parsed.reader.classes);
-        let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
-        let extent = judge_file_end(&mut assembler);
+            source.compression.is_empty() || source.file_bytes.is_some_and(|bytes| bytes < MAX_QUICK_REREAD_BYTES);
+        let parsed = ParsedFile::parse::<ObjectColumns>(source, reading)?;
+        let classes = lock_classes(&parsed.reader.classes);
+        let mut assembler = Assembler::new(parsed.records, &parsed.reader, &classes, &reading.options);
+        let extent = report_file_end(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !has_lost_data(&assembler) {
             reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
             return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(NO_HEAP_TEXT.into()) });
         }
-        let sizes = assembler.sizes();
+        let sizes = assembler.find_size_model();
         assembler.finish_objects(&sizes)?;
         let places = take_object_places(&mut assembler);
         assembler.describe_types()?;
-        let has_no_roots = assembler.add_roots()?;
+        let has_no_roots = assembler.add_threads_and_roots()?;
         assembler.diagnostics.add(&NO_ROOTS, has_no_roots.into(), extent.end, String::new);
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
@@ -90,12 +90,12 @@ impl Reader for Hprof {
             .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let builder = std::mem::take(&mut assembler.records.builder);
-        let objects =
-            ParsedObjects::new(builder).resolved_with(ResolveOptions { archived_mirrors, ..Default::default() });
+        let objects = ParsedObjects::new(builder)
+            .with_resolve_options(ResolveOptions { archived_mirror_search: archived_mirrors, ..Default::default() });
         let objects = objects.with_finish(move |graph, found, reading| {
-            let Occurrences { count, first_position } = found.archived_mirrors;
+            let Occurrences { count, first_position } = found.archived_mirror_references;
             reading.diagnostics.add(&ARCHIVED_MIRROR, count, Position::Byte(first_position), String::new);
-            describe(graph, reading, is_soon_read);
+            add_graph_facts(graph, reading, is_soon_read);
         });
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
     }
@@ -109,14 +109,14 @@ impl Reader for Hprof {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let parsed = ParsedFile::of::<HprofTypeCounts>(source, reading)?;
-        let classes = lock(&parsed.reader.classes);
-        let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
-        let extent = judge_file_end(&mut assembler);
+        let parsed = ParsedFile::parse::<HprofTypeCounts>(source, reading)?;
+        let classes = lock_classes(&parsed.reader.classes);
+        let mut assembler = Assembler::new(parsed.records, &parsed.reader, &classes, &reading.options);
+        let extent = report_file_end(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !has_lost_data(&assembler) {
             return Err(ReadError::new(ReadErrorKind::NoHeap(NO_HEAP_TEXT.into())));
         }
-        let sizes = assembler.sizes();
+        let sizes = assembler.find_size_model();
         let totals = assembler.totals_by_slot(&sizes);
         assembler.describe_types()?;
         fill_info(&assembler, reading);
@@ -124,9 +124,9 @@ impl Reader for Hprof {
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let repeats = &assembler.records.repeats;
         let first = Position::Byte(repeats.first_repeat_position);
-        reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.repeat_count, first, String::new);
+        reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.possible_repeat_count, first, String::new);
         let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.type_origin(slot)).collect();
-        let (sections, names) = std::mem::take(&mut assembler.records.builder).into_names();
+        let (sections, names) = std::mem::take(&mut assembler.records.builder).into_section_and_type_names();
         let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128)>::new();
         for ((slot, objects, bytes), origin) in
             totals.into_iter().zip(origins).filter(|((_, objects, _), _)| *objects > 0)
@@ -138,7 +138,7 @@ impl Reader for Hprof {
         let types = types.into_iter();
         let (types, origins) =
             types.map(|((name, origin), (objects, bytes))| ((name.into(), objects, shown(bytes)), origin)).unzip();
-        Ok(ParsedTypes { extent, types, origins, sections })
+        Ok(ParsedTypes { extent, types, origins, section_names: sections })
     }
 }
 
@@ -147,10 +147,10 @@ const NO_HEAP_TEXT: &str =
     "a Java profile without a heap dump in it: the file is cut off before the heap, or was made for other data";
 
 /// A packed file of this length is unpacked again soon enough to look for the virtual machine's name in it.
-const QUICK_REREAD_BYTES: u64 = 16 << 20;
+const MAX_QUICK_REREAD_BYTES: u64 = 16 << 20;
 
 /// Adds facts of the finished graph to the dump's.
-fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
+fn add_graph_facts(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
     if let Some(snapshot) = reading.info.snapshots.iter_mut().find(|snapshot| snapshot.chosen) {
         snapshot.objects = graph.node_count() as u64;
         snapshot.shallow_bytes = graph.nodes().fold(0, |sum: u64, node| sum.saturating_add(graph.shallow_bytes(node)));
@@ -158,24 +158,24 @@ fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
     }
     let details = reading.details.as_deref().filter(|_| is_soon_read);
     reading.info.producer = details.and_then(|details| java_vm::producer(graph, details));
-    reading.info.reason = java_vm::reason(graph, details);
+    reading.info.reason = java_vm::dump_reason(graph, details);
 }
 
 /// A file whose blocks have all been parsed.
 struct ParsedFile {
     reader: SegmentReader,
-    content: HprofRecords,
+    records: HprofRecords,
 }
 
 impl ParsedFile {
-    fn of<S: BlockSink>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
+    fn parse<S: BlockSink>(source: Source, reading: &Reading) -> Result<ParsedFile, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(header_error)?;
-        let threads = if source.is_start_whole { 1 } else { options.threads };
+        let threads = if source.is_all_in_start { 1 } else { options.threads };
         let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
         let mut content = HprofRecords::new(Arc::clone(&reader.classes), budget);
-        let reader = parse_blocks_of(
+        let reader = parse_source_blocks(
             reader,
             budget,
             threads,
@@ -183,7 +183,9 @@ impl ParsedFile {
                 parse_block(bytes, &context.pieces, id_bytes, context.dump_number, &context.layouts, block);
             },
             |block| {
-                tally.add(block.sink.object_count() + block.deferred.len() + block.java_lang_class_instances.len());
+                tally.add_and_report(
+                    block.sink.object_count() + block.deferred.len() + block.java_lang_class_instances.len(),
+                );
                 content.take_block(block)
             },
         )?;
@@ -192,8 +194,8 @@ impl ParsedFile {
         {
             return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, reader.dumps.len())));
         }
-        lock(&reader.classes).lay_out(&reader.texts, options.rules != Rules::Mat, true);
-        Ok(ParsedFile { reader, content })
+        lock_classes(&reader.classes).lay_out(&reader.texts, options.rules != Rules::Mat, true);
+        Ok(ParsedFile { reader, records: content })
     }
 }
 
@@ -220,7 +222,7 @@ fn has_lost_data(assembler: &Assembler<'_>) -> bool {
 }
 
 /// Reports a missing end and further dumps; returns how far the file was read.
-fn judge_file_end(assembler: &mut Assembler<'_>) -> ReadExtent {
+fn report_file_end(assembler: &mut Assembler<'_>) -> ReadExtent {
     let reader = assembler.reader;
     let end = Position::Byte(reader.end_offset());
     let chosen = reader.dumps.get(reader.chosen_dump_number().wrapping_sub(1));
@@ -264,8 +266,8 @@ fn take_object_places(assembler: &mut Assembler<'_>) -> ObjectPlaces {
         id_bytes: assembler.reader.header.id_bytes,
         class_held_by_boot_loader: assembler.class_held_by_boot_loader(),
         extents: std::mem::take(&mut assembler.records.extents),
-        classes,
-        repeated: std::mem::take(&mut assembler.records.repeated),
+        class_dump_offsets: classes,
+        repeated_ids: std::mem::take(&mut assembler.records.repeated_ids),
     }
 }
 

@@ -11,7 +11,7 @@ use nom::combinator::map_opt;
 use nom::multi::count;
 use nom::number::complete::{be_i32, be_u8, be_u16, be_u32, be_u64};
 
-use super::wire::{OBJECT, element_bytes, sub, u32_at, value_bytes};
+use super::wire::{OBJECT_BASIC_TYPE, element_bytes, sub_record_tags, u32_at, value_bytes};
 
 /// The result of a parser of this format: an error where bytes are missing, a failure where they make no sense.
 pub(crate) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
@@ -69,8 +69,8 @@ impl Header {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordHead {
     pub(crate) tag: u8,
-    pub(crate) micros: u32,
-    pub(crate) length: u32,
+    pub(crate) micros_after_header: u32,
+    pub(crate) body_bytes: u32,
 }
 
 impl RecordHead {
@@ -78,12 +78,12 @@ impl RecordHead {
 
     pub(crate) fn parse(input: &[u8]) -> Option<Self> {
         let head: Parsed<'_, _> = (be_u8, be_u32, be_u32).parse(input);
-        head.ok().map(|(_, (tag, micros, length))| RecordHead { tag, micros, length })
+        head.ok().map(|(_, (tag, micros, length))| RecordHead { tag, micros_after_header: micros, body_bytes: length })
     }
 }
 
 /// An id of 4 or 8 bytes.
-pub(crate) fn id<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Error = ()> + Clone {
+pub(crate) fn id_parser<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Error = ()> + Clone {
     move |input: &'a [u8]| {
         if id_bytes == 8 { be_u64(input) } else { be_u32(input).map(|(rest, id)| (rest, u64::from(id))) }
     }
@@ -93,14 +93,14 @@ pub(crate) fn id<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Err
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LoadClass {
     pub(crate) serial: u32,
-    pub(crate) class: u64,
-    pub(crate) name: u64,
+    pub(crate) class_id: u64,
+    pub(crate) name_id: u64,
 }
 
 impl LoadClass {
     pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
-        let fields: Parsed<'_, _> = (be_u32, id(id_bytes), be_u32, id(id_bytes)).parse(input);
-        fields.ok().map(|(_, (serial, class, _, name))| LoadClass { serial, class, name })
+        let fields: Parsed<'_, _> = (be_u32, id_parser(id_bytes), be_u32, id_parser(id_bytes)).parse(input);
+        fields.ok().map(|(_, (serial, class, _, name))| LoadClass { serial, class_id: class, name_id: name })
     }
 }
 
@@ -108,10 +108,10 @@ impl LoadClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameRecord {
     pub(crate) id: u64,
-    pub(crate) method: u64,
-    pub(crate) signature: u64,
+    pub(crate) method_name_id: u64,
+    pub(crate) signature_id: u64,
     /// 0 where unknown.
-    pub(crate) file: u64,
+    pub(crate) file_name_id: u64,
     pub(crate) class_serial: u32,
     /// Above 0 a line, -2 compiled code, -3 native code, else unknown.
     pub(crate) line: i32,
@@ -119,13 +119,13 @@ pub(crate) struct FrameRecord {
 
 impl FrameRecord {
     pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
-        let id = id(id_bytes);
+        let id = id_parser(id_bytes);
         let fields: Parsed<'_, _> = (id.clone(), id.clone(), id.clone(), id, be_u32, be_i32).parse(input);
         fields.ok().map(|(_, (id, method, signature, file, class_serial, line))| FrameRecord {
             id,
-            method,
-            signature,
-            file,
+            method_name_id: method,
+            signature_id: signature,
+            file_name_id: file,
             class_serial,
             line,
         })
@@ -137,13 +137,13 @@ impl FrameRecord {
 pub(crate) struct TraceRecord {
     pub(crate) serial: u32,
     /// Innermost first.
-    pub(crate) frames: Vec<u64>,
+    pub(crate) frame_ids: Vec<u64>,
 }
 
 impl TraceRecord {
     /// Returns true if nothing follows it in the body of its record.
     pub(crate) fn fills_body(&self, body: &[u8], id_bytes: usize) -> bool {
-        body.len() == 12 + self.frames.len() * id_bytes
+        body.len() == 12 + self.frame_ids.len() * id_bytes
     }
 
     pub(crate) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
@@ -152,15 +152,15 @@ impl TraceRecord {
         if frames as usize > rest.len() / id_bytes {
             return None;
         }
-        let ids: Parsed<'_, _> = count(id(id_bytes), frames as usize).parse(rest);
-        ids.ok().map(|(_, frames)| TraceRecord { serial, frames })
+        let ids: Parsed<'_, _> = count(id_parser(id_bytes), frames as usize).parse(rest);
+        ids.ok().map(|(_, frames)| TraceRecord { serial, frame_ids: frames })
     }
 }
 
 /// A static variable, with its value as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StaticValue {
-    pub(crate) name: u64,
+    pub(crate) name_id: u64,
     pub(crate) basic_type: u8,
     /// As many low bytes as the type has.
     pub(crate) value: u64,
@@ -169,7 +169,7 @@ pub(crate) struct StaticValue {
 /// A field of instances: the id of its name, and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FieldRecord {
-    pub(crate) name: u64,
+    pub(crate) name_id: u64,
     pub(crate) basic_type: u8,
 }
 
@@ -179,9 +179,9 @@ pub(crate) struct ClassDump {
     pub(crate) id: u64,
     pub(crate) super_id: u64,
     /// 0 for the boot loader.
-    pub(crate) loader: u64,
+    pub(crate) loader_id: u64,
     /// The instance size that the writer states, which differs between writers.
-    pub(crate) instance_bytes: u32,
+    pub(crate) stated_instance_bytes: u32,
     /// Objects in the constant pool, 0 for null.
     pub(crate) constants: Box<[u64]>,
     pub(crate) statics: Box<[StaticValue]>,
@@ -190,7 +190,7 @@ pub(crate) struct ClassDump {
     /// Offset of the record in the file.
     pub(crate) position: u64,
     /// The Android heap that the class object is in, as far as the caller knows.
-    pub(crate) heap: Option<(u32, u64)>,
+    pub(crate) android_heap: Option<(u32, u64)>,
 }
 
 /// The way in which a class object refers to another: constants and static variables by their number.
@@ -203,7 +203,7 @@ pub(crate) enum ClassReference {
 }
 
 /// The value of a basic type, in the low bytes.
-fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<'a, u64> {
+fn value_parser<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<'a, u64> {
     move |input| match value_bytes(basic_type, id_bytes) {
         Some(1) => be_u8(input).map(|(rest, value)| (rest, u64::from(value))),
         Some(2) => be_u16(input).map(|(rest, value)| (rest, u64::from(value))),
@@ -219,10 +219,10 @@ impl ClassDump {
     pub(crate) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = (ClassReference, u64)> {
         use ClassReference::{Constant, Loader, Static, Superclass};
         let constants = self.constants.iter().enumerate().map(|(index, &id)| (Constant(index), id));
-        let statics = self.statics.iter().enumerate().filter(|(_, one)| one.basic_type == OBJECT);
+        let statics = self.statics.iter().enumerate().filter(|(_, one)| one.basic_type == OBJECT_BASIC_TYPE);
         let statics = statics.map(|(index, one)| (Static(index), one.value));
-        let boot = of_boot_loader.filter(|&id| self.loader == 0 && self.id != id).map(|id| (Loader, id));
-        let own = [(Superclass, self.super_id), (Loader, self.loader)].into_iter().chain(constants).chain(statics);
+        let boot = of_boot_loader.filter(|&id| self.loader_id == 0 && self.id != id).map(|id| (Loader, id));
+        let own = [(Superclass, self.super_id), (Loader, self.loader_id)].into_iter().chain(constants).chain(statics);
         own.chain(boot).filter(|&(_, id)| id != 0)
     }
 
@@ -230,15 +230,15 @@ impl ClassDump {
     /// `id, u4 trace, 6 * id (super, loader, signers, domain, reserved), u4 instance size,
     /// u2 n * (u2 index, u1 type, value), u2 n * (id name, u1 type, value), u2 n * (id name, u1 type)`
     pub(crate) fn parse(input: &[u8], id_bytes: usize, position: u64) -> Parsed<'_, ClassDump> {
-        let id = id(id_bytes);
+        let id = id_parser(id_bytes);
         let (rest, (class, _, super_id, loader, _, instance_bytes)) =
             (id.clone(), be_u32, id.clone(), id.clone(), count(id.clone(), 4), be_u32).parse(input)?;
         let (mut rest, constant_count) = be_u16(rest)?;
         let mut constants = Vec::new();
         for _ in 0..constant_count {
             let (after, (_, basic_type)) = (be_u16, be_u8).parse(rest)?;
-            let (after, value) = value(basic_type, id_bytes)(after)?;
-            if basic_type == OBJECT {
+            let (after, value) = value_parser(basic_type, id_bytes)(after)?;
+            if basic_type == OBJECT_BASIC_TYPE {
                 constants.push(value);
             }
             rest = after;
@@ -247,8 +247,8 @@ impl ClassDump {
         let mut statics = Vec::new();
         for _ in 0..static_count {
             let (after, (name, basic_type)) = (id.clone(), be_u8).parse(rest)?;
-            let (after, value) = value(basic_type, id_bytes)(after)?;
-            statics.push(StaticValue { name, basic_type, value });
+            let (after, value) = value_parser(basic_type, id_bytes)(after)?;
+            statics.push(StaticValue { name_id: name, basic_type, value });
             rest = after;
         }
         let (mut rest, field_count) = be_u16(rest)?;
@@ -259,19 +259,19 @@ impl ClassDump {
                 // A type that is none, unless bytes are missing.
                 if rest.len() > id_bytes { nom::Err::Failure(()) } else { error }
             })?;
-            fields.push(FieldRecord { name, basic_type });
+            fields.push(FieldRecord { name_id: name, basic_type });
             rest = after;
         }
         let dump = ClassDump {
             id: class,
             super_id,
-            loader,
-            instance_bytes,
+            loader_id: loader,
+            stated_instance_bytes: instance_bytes,
             constants: constants.into(),
             statics: statics.into(),
             fields: fields.into(),
             position,
-            heap: None,
+            android_heap: None,
         };
         Ok((rest, dump))
     }
@@ -294,26 +294,28 @@ pub fn sub_record_length(data: &[u8], id_bytes: usize) -> SubRecordLength {
     let known = |bytes: Option<u64>| bytes.map_or(SubRecordLength::NeedsMore, SubRecordLength::Known);
     let head = (9 + 2 * id_bytes) as u64;
     match tag {
-        sub::INSTANCE => known(u32_at(data, 5 + 2 * id_bytes).map(|length| head + u64::from(length))),
-        sub::OBJECT_ARRAY => {
+        sub_record_tags::INSTANCE => known(u32_at(data, 5 + 2 * id_bytes).map(|length| head + u64::from(length))),
+        sub_record_tags::OBJECT_ARRAY => {
             known(u32_at(data, 5 + id_bytes).map(|elements| head + u64::from(elements) * id_bytes as u64))
         }
-        sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
+        sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
             let (Some(elements), Some(&basic_type)) = (u32_at(data, 5 + id_bytes), data.get(9 + id_bytes)) else {
                 return SubRecordLength::NeedsMore;
             };
             match element_bytes(basic_type) {
                 None => SubRecordLength::NoSubRecord,
-                Some(_) if tag == sub::PRIMITIVE_ARRAY_NO_DATA => SubRecordLength::Known(10 + id_bytes as u64),
+                Some(_) if tag == sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
+                    SubRecordLength::Known(10 + id_bytes as u64)
+                }
                 Some(width) => SubRecordLength::Known(10 + id_bytes as u64 + u64::from(elements) * width as u64),
             }
         }
-        sub::CLASS_DUMP => match ClassDump::parse(&data[1..], id_bytes, 0) {
+        sub_record_tags::CLASS_DUMP => match ClassDump::parse(&data[1..], id_bytes, 0) {
             Ok((behind, _)) => SubRecordLength::Known((data.len() - behind.len()) as u64),
             Err(nom::Err::Failure(())) => SubRecordLength::NoSubRecord,
             Err(_) => SubRecordLength::NeedsMore,
         },
-        _ => sub::fixed_bytes(tag, id_bytes)
+        _ => sub_record_tags::fixed_bytes(tag, id_bytes)
             .map_or(SubRecordLength::NoSubRecord, |bytes| SubRecordLength::Known(bytes as u64)),
     }
 }

@@ -4,7 +4,7 @@ use crate::graph::FieldKind;
 use crate::input::java_types::PRIMITIVES;
 
 /// Tags of records.
-pub(crate) mod record {
+pub(crate) mod record_tags {
     pub const TEXT: u8 = 0x01;
     pub const LOAD_CLASS: u8 = 0x02;
     pub const FRAME: u8 = 0x04;
@@ -15,7 +15,7 @@ pub(crate) mod record {
     pub const HEAP_DUMP: u8 = 0x0C;
     pub const CPU_SAMPLES: u8 = 0x0D;
     pub const CONTROL_SETTINGS: u8 = 0x0E;
-    pub const SEGMENT: u8 = 0x1C;
+    pub const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub const HEAP_DUMP_END: u8 = 0x2C;
 
     /// Returns true for the tags above, for unloaded classes (3) and allocation sites (6).
@@ -28,14 +28,14 @@ pub(crate) mod record {
                 | HEAP_DUMP
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | SEGMENT
+                | HEAP_DUMP_SEGMENT
                 | HEAP_DUMP_END
         )
     }
 }
 
 /// Tags of sub-records, which are in heap dumps and their segments.
-pub(crate) mod sub {
+pub(crate) mod sub_record_tags {
     pub const ROOT_JNI_GLOBAL: u8 = 0x01;
     pub const ROOT_JNI_LOCAL: u8 = 0x02;
     pub const ROOT_JAVA_FRAME: u8 = 0x03;
@@ -80,12 +80,12 @@ pub(crate) mod sub {
 }
 
 /// The basic type of a reference.
-pub(crate) const OBJECT: u8 = 2;
+pub(crate) const OBJECT_BASIC_TYPE: u8 = 2;
 
 /// Bytes of a value of a basic type; `None` for a number that is no type.
 #[inline(always)]
 pub(crate) fn value_bytes(basic_type: u8, id_bytes: usize) -> Option<usize> {
-    if basic_type == OBJECT { Some(id_bytes) } else { element_bytes(basic_type) }
+    if basic_type == OBJECT_BASIC_TYPE { Some(id_bytes) } else { element_bytes(basic_type) }
 }
 
 /// Bytes of a primitive value, as primitive arrays have them; `None` for references, and for a number that is no type.
@@ -101,10 +101,10 @@ pub(crate) fn element_bytes(basic_type: u8) -> Option<usize> {
 }
 
 /// The least basic type of primitive values; the others follow.
-pub(crate) const FIRST_PRIMITIVE: u8 = 4;
+pub(crate) const FIRST_PRIMITIVE_BASIC_TYPE: u8 = 4;
 
 pub(crate) fn primitive_kind(basic_type: u8) -> Option<FieldKind> {
-    Some(PRIMITIVES.get(usize::from(basic_type.checked_sub(FIRST_PRIMITIVE)?))?.0)
+    Some(PRIMITIVES.get(usize::from(basic_type.checked_sub(FIRST_PRIMITIVE_BASIC_TYPE)?))?.0)
 }
 
 /// The u4 at an offset, if it is there.
@@ -126,6 +126,6 @@ pub(crate) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// The id at an offset, if it is there; its width is known only at run time.
 #[inline]
-pub(crate) fn id_of(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
+pub(crate) fn id_at_with_width(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
     if id_bytes == 8 { id_at::<8>(bytes, at) } else { id_at::<4>(bytes, at) }
 }

@@ -16,10 +16,10 @@ pub(super) struct Assembler<'r> {
     builder: GraphBuilder,
     section: SectionId,
     totals: SlotTotals,
-    records: RecordTotals,
+    record_totals: RecordTotals,
     /// No readable record is open at the end of the blocks so far.
     has_no_open_record: bool,
-    lines: u64,
+    lines_so_far: u64,
 }
 
 /// Counts of records, and the dump's own totals of it: (totals, line).
@@ -42,18 +42,18 @@ impl<'r> Assembler<'r> {
             builder,
             section,
             totals: SlotTotals::default(),
-            records: RecordTotals::default(),
+            record_totals: RecordTotals::default(),
             has_no_open_record: true,
-            lines: 0,
+            lines_so_far: 0,
         }
     }
 
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.take_early_lines(block);
-        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
-        for name in &block.names.list[block.slots.len()..] {
-            self.builder.check_name(name.len())?;
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines_so_far);
+        for name in &block.names.names[block.slots.len()..] {
+            self.builder.check_name_memory(name.len())?;
             let name = String::from_utf8_lossy(name);
             let slot = self.builder.new_type();
             self.builder
@@ -63,33 +63,33 @@ impl<'r> Assembler<'r> {
         let last = self.builder.object_count().wrapping_sub(1);
         let last_is_class = self.builder.class_objects.last().is_some_and(|&(object, _)| object as usize == last);
         if block.counts.leading_full_width_nulls > 0 && !self.has_no_open_record && !last_is_class {
-            self.records.counts.full_width_nulls += block.counts.leading_full_width_nulls;
+            self.record_totals.counts.full_width_nulls += block.counts.leading_full_width_nulls;
         }
         let first = self.builder.object_count();
         let part = SectionPart {
             section: self.section,
             objects: 0..block.objects.object_count(),
-            type_indices: 0..block.names.list.len(),
+            type_indices: 0..block.names.names.len(),
             slots: &block.slots,
-            lines_before: self.lines,
+            lines_before: self.lines_so_far,
             takes_leading_references: !self.has_no_open_record,
         };
         let orphans = block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
-        self.reading.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines + 1), String::new);
+        self.reading.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines_so_far + 1), String::new);
         self.has_no_open_record = block.ended_with_no_open_record.unwrap_or(self.has_no_open_record);
         if self.builder.object_count() > first {
-            for &(object, name) in &block.classes {
+            for &(object, name) in &block.class_objects {
                 self.builder.add_class_object(first + object as usize, TypeSlot(block.slots[name as usize]));
             }
         }
-        let lines = self.lines;
-        self.records.breakdown =
-            block.breakdown.take().map(|(breakdown, line)| (breakdown, line + lines)).or(self.records.breakdown);
-        self.records.stated_totals =
-            block.stated_totals.take().map(|(eof, line)| (eof, line + lines)).or(self.records.stated_totals);
-        self.records.record_count += block.objects.object_count() as u64;
-        self.records.counts.join(&block.counts);
-        self.lines += block.lines;
+        let lines = self.lines_so_far;
+        self.record_totals.breakdown =
+            block.breakdown.take().map(|(breakdown, line)| (breakdown, line + lines)).or(self.record_totals.breakdown);
+        self.record_totals.stated_totals =
+            block.stated_totals.take().map(|(eof, line)| (eof, line + lines)).or(self.record_totals.stated_totals);
+        self.record_totals.record_count += block.objects.object_count() as u64;
+        self.record_totals.counts.join(&block.counts);
+        self.lines_so_far += block.line_count;
         Ok(())
     }
 
@@ -100,13 +100,17 @@ impl<'r> Assembler<'r> {
             self.reading.info.producer = block.version.take();
         }
         for early in block.early_lines.drain(..) {
-            let of_version = self.records.record_count == 0 && (early.is_after_version || version_before);
+            let of_version = self.record_totals.record_count == 0 && (early.is_after_version || version_before);
             match &mut self.reading.info.producer {
                 Some(producer) if of_version => {
                     producer.push_str("; ");
                     producer.push_str(&early.text);
                 }
-                _ => self.reading.diagnostics.add_on_line(&JUNK_LINE, self.lines + early.line, early.text.as_bytes()),
+                _ => self.reading.diagnostics.add_on_line(
+                    &JUNK_LINE,
+                    self.lines_so_far + early.line,
+                    early.text.as_bytes(),
+                ),
             }
         }
     }
@@ -114,13 +118,13 @@ impl<'r> Assembler<'r> {
     /// Decides the shape, after the last block; the graph is made with it.
     pub(super) fn into_dump(mut self) -> ParsedDump {
         let extent = self.finish();
-        let records = self.records;
+        let records = self.record_totals;
         let compact_trailer = records.breakdown.is_some_and(|(breakdown, _)| breakdown.is_compact);
         let shape = DumpShape::decide(&records.counts, compact_trailer, &self.builder);
         self.reading.info.version = Some(shape.describe().into());
         let class_first = shape == DumpShape::ClassFirst;
         let objects = ParsedObjects::new(self.builder)
-            .resolved_with(ResolveOptions { drop_first_references: class_first, ..Default::default() })
+            .with_resolve_options(ResolveOptions { drop_first_references: class_first, ..Default::default() })
             .with_finish(move |_, findings, reading| {
                 if class_first {
                     reading.info.records.push(("class_words".into(), findings.dropped_first_references));
@@ -136,17 +140,17 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
-        self.records.report_total_differences(0, self.reading);
-        let (sections, names) = self.builder.into_names();
-        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
+        self.record_totals.report_total_differences(0, self.reading);
+        let (sections, names) = self.builder.into_section_and_type_names();
+        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), section_names: sections }
     }
 
     fn finish(&mut self) -> ReadExtent {
-        let last_line = self.lines.max(1);
-        let RecordTotals { record_count: all, counts, stated_totals: eof, .. } = self.records;
+        let last_line = self.lines_so_far.max(1);
+        let RecordTotals { record_count: all, counts, stated_totals: eof, .. } = self.record_totals;
         self.reading.info.set_records([
             ("classes", counts.classes),
-            ("objects", self.records.objects()),
+            ("objects", self.record_totals.plain_object_count()),
             ("arrays", counts.arrays),
             ("references", counts.references),
             ("null_references", counts.null_references),
@@ -157,21 +161,21 @@ impl<'r> Assembler<'r> {
             self.reading.diagnostics.add_on_line(&MISSING_TRAILER, last_line, b"");
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
-        self.builder.id_style = IdStyle::Padded(if counts.max_digits > 8 { 16 } else { 8 });
+        self.builder.id_style = IdStyle::Padded(if counts.max_address_digits > 8 { 16 } else { 8 });
         let lost = if is_complete { LOSS_CODES } else { LOSS_CODES_OF_CUT };
         ReadExtent { end: Position::Line(last_line), objects: all, loss_codes: lost }
     }
 }
 
 impl RecordTotals {
-    fn objects(&self) -> u64 {
+    fn plain_object_count(&self) -> u64 {
         self.record_count - self.counts.classes - self.counts.arrays
     }
 
     /// The dump's own totals against what was read. Of records that were dropped as repeated only the number is known,
     /// so a difference of no more than that many is none.
     fn report_total_differences(&self, dropped: u64, reading: &mut Reading) {
-        let (counts, objects) = (self.counts, self.objects());
+        let (counts, objects) = (self.counts, self.plain_object_count());
         let mut differences = Vec::new();
         let mut compare = |what: &str, line: u64, said: u64, found: &[u64]| {
             if !found.iter().any(|&found| (said..=said.saturating_add(dropped)).contains(&found)) {
@@ -224,7 +228,7 @@ impl BlockCounts {
         self.null_references += other.null_references;
         self.full_width_nulls += other.full_width_nulls;
         self.short_nulls += other.short_nulls;
-        self.max_digits = self.max_digits.max(other.max_digits);
+        self.max_address_digits = self.max_address_digits.max(other.max_address_digits);
     }
 }
 

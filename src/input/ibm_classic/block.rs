@@ -10,8 +10,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::problem_codes::*;
 use super::record::{self, Breakdown, RecordWord, TrailerTotals};
-use crate::input::blocks::{BlockPlace, ParsedBlockContent};
-use crate::input::java_types::is_array;
+use crate::input::blocks::{ParsedBlockContent, TextBlockContext};
+use crate::input::java_types::is_array_name;
 use crate::input::problem_codes::PADDING;
 use crate::input::sink::RecordSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
@@ -22,36 +22,37 @@ const MAX_EARLY_LINES: usize = 16;
 /// Bytes of the version, or of a junk line that may belong to it, that are kept.
 const MAX_VERSION_BYTES: usize = 16 * 1024;
 /// Number of `java/lang/Class` in every block's names.
-const CLASS_NAME_NUMBER: u32 = 0;
+const JAVA_LANG_CLASS_NUMBER: u32 = 0;
 const TYPE_NAME_CACHE_SLOTS: usize = 4096;
 
 /// Type names, numbered. Kept from block to block: the assembler asks only for what is new.
 #[derive(Debug)]
 pub(super) struct TypeNames {
-    pub(super) list: Vec<Box<[u8]>>,
+    pub(super) names: Vec<Box<[u8]>>,
     are_arrays: Vec<bool>,
     numbers_by_hash: FxHashMap<u64, Vec<u32>>,
+    /// Numbers of names met lately, by a hash of some of their bytes.
     cache: Vec<u32>,
-    bytes: usize,
+    name_bytes: usize,
 }
 
 impl Default for TypeNames {
     fn default() -> Self {
         let mut names = TypeNames {
-            list: Vec::new(),
+            names: Vec::new(),
             are_arrays: Vec::new(),
             numbers_by_hash: FxHashMap::default(),
             cache: vec![0; TYPE_NAME_CACHE_SLOTS],
-            bytes: 0,
+            name_bytes: 0,
         };
-        names.number(b"java/lang/Class");
+        names.number_of(b"java/lang/Class");
         names
     }
 }
 
 impl TypeNames {
     #[inline]
-    fn number(&mut self, name: &[u8]) -> u32 {
+    fn number_of(&mut self, name: &[u8]) -> u32 {
         // First and last eight bytes and the length tell nearly all names apart; the comparison makes it certain.
         let ends = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
             (Some(first), Some(last)) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(23),
@@ -59,7 +60,7 @@ impl TypeNames {
         };
         let slot = ((ends ^ name.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize;
         let cached = self.cache[slot];
-        if self.list.get(cached as usize).is_some_and(|known| **known == *name) {
+        if self.names.get(cached as usize).is_some_and(|known| **known == *name) {
             return cached;
         }
         let number = self.find_or_add(name);
@@ -71,21 +72,21 @@ impl TypeNames {
         let mut hasher = FxBuildHasher.build_hasher();
         hasher.write(name);
         let candidates = self.numbers_by_hash.entry(hasher.finish()).or_default();
-        if let Some(&number) = candidates.iter().find(|&&number| *self.list[number as usize] == *name) {
+        if let Some(&number) = candidates.iter().find(|&&number| *self.names[number as usize] == *name) {
             return number;
         }
-        let number = self.list.len() as u32;
+        let number = self.names.len() as u32;
         candidates.push(number);
-        self.bytes += name.len();
-        self.list.push(name.into());
-        self.are_arrays.push(is_array(name));
+        self.name_bytes += name.len();
+        self.names.push(name.into());
+        self.are_arrays.push(is_array_name(name));
         number
     }
 
     fn memory_bytes(&self) -> usize {
         // In the list, in the map, and in a list of the map's.
         const NAME_BYTES: usize = 100;
-        self.bytes + NAME_BYTES * self.list.len() + 4 * self.cache.len()
+        self.name_bytes + NAME_BYTES * self.names.len() + 4 * self.cache.len()
     }
 }
 
@@ -94,7 +95,7 @@ impl<S: RecordSink> ParsedBlockContent for Block<S> {
         self.objects.memory_bytes()
             + self.names.memory_bytes()
             + 4 * self.slots.capacity()
-            + self.classes.capacity() * size_of::<(u32, u32)>()
+            + self.class_objects.capacity() * size_of::<(u32, u32)>()
     }
 }
 
@@ -113,7 +114,7 @@ pub(super) struct BlockCounts {
     pub(super) short_nulls: u64,
     /// Full nulls before the block's first record: whose they are only the block before knows.
     pub(super) leading_full_width_nulls: u64,
-    pub(super) max_digits: usize,
+    pub(super) max_address_digits: usize,
 }
 
 /// A junk line that may belong to the version.
@@ -132,14 +133,14 @@ pub(super) struct Block<S> {
     /// The builder's slot of each name, as far as the assembler has seen them.
     pub(super) slots: Vec<u32>,
     /// (object in the block, number of the class's name).
-    pub(super) classes: Vec<(u32, u32)>,
+    pub(super) class_objects: Vec<(u32, u32)>,
     pub(super) counts: BlockCounts,
     pub(super) version: Option<String>,
     pub(super) early_lines: Vec<EarlyLine>,
     pub(super) breakdown: Option<(Breakdown, u64)>,
     pub(super) stated_totals: Option<(TrailerTotals, u64)>,
     pub(super) diagnostics: Diagnostics,
-    pub(super) lines: u64,
+    pub(super) line_count: u64,
     /// Was no readable record open where the block ended, so that references that lead the next belong to nobody?
     /// `None`: as before the block.
     pub(super) ended_with_no_open_record: Option<bool>,
@@ -148,14 +149,14 @@ pub(super) struct Block<S> {
 impl<S: RecordSink> Block<S> {
     fn clear(&mut self) {
         self.objects.clear();
-        self.classes.clear();
+        self.class_objects.clear();
         self.counts = BlockCounts::default();
         self.version = None;
         self.early_lines.clear();
         self.breakdown = None;
         self.stated_totals = None;
         self.diagnostics = Diagnostics::default();
-        self.lines = 0;
+        self.line_count = 0;
         self.ended_with_no_open_record = None;
     }
 }
@@ -181,7 +182,7 @@ struct Parser<'a, S> {
     block: &'a mut Block<S>,
 }
 
-pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
+pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: TextBlockContext, block: &mut Block<S>) {
     block.clear();
     let whole = if place.is_last { record::without_cut_word(text) } else { text };
     let reference_owner = if place.is_first { ReferenceOwner::NoOpenRecord } else { ReferenceOwner::PreviousBlock };
@@ -197,9 +198,11 @@ pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: 
     if whole.len() < text.len() {
         block.diagnostics.add_on_line(&TRUNCATED_LINE, lines, &text[whole.len()..]);
     }
-    block.lines = if text.ends_with(b"\n") { lines - 1 } else { lines };
-    let at = Position::Line(block.lines.max(1));
-    block.diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
+    block.line_count = if text.ends_with(b"\n") { lines - 1 } else { lines };
+    let at = Position::Line(block.line_count.max(1));
+    block
+        .diagnostics
+        .add(&PADDING, place.skipped_padding_bytes.min(1), at, || format!("{} bytes", place.skipped_padding_bytes));
     block.objects.seal();
 }
 
@@ -216,7 +219,7 @@ impl<S: RecordSink> Parser<'_, S> {
     /// Takes a record at the start of a line in the virtual machine's own spacing, with all references that follow so.
     fn parse_record_fast(&mut self) -> bool {
         let Ok((rest, head)) = record::head(&self.text[self.offset..], self.address_digits) else { return false };
-        self.begin_record(head.address, self.address_digits, head.bytes, Some(head.word), head.name);
+        self.begin_record(head.address, self.address_digits, head.bytes, Some(head.word), head.type_name);
         self.line += 1;
         let mut input = rest;
         let (mut references, mut nulls) = (0, 0);
@@ -256,7 +259,7 @@ impl<S: RecordSink> Parser<'_, S> {
                 break;
             }
             self.offset = self.text.len() - rest.len();
-            self.reference(id, digits);
+            self.add_reference(id, digits);
         }
         self.offset > before
     }
@@ -271,14 +274,14 @@ impl<S: RecordSink> Parser<'_, S> {
         let mut before = self.text[..self.offset].iter().rev().take_while(|&&byte| byte != b'\n');
         let first_on_line = before.all(|&byte| is_blank(byte));
         if record::is_address_like(word) {
-            self.address_word(word, after);
+            self.parse_address_word(word, after);
         } else if word.starts_with(b"//") {
-            self.comment();
+            self.parse_comment();
         } else if !first_on_line {
             self.block.diagnostics.add_on_line(&MALFORMED_REF, self.line, word);
             self.offset += word.len();
         } else {
-            self.other_line(word);
+            self.take_other_line(word);
         }
         true
     }
@@ -295,11 +298,11 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     /// An address with a size behind it begins a record; any other is a reference.
-    fn address_word(&mut self, word: &[u8], after: &[u8]) {
+    fn parse_address_word(&mut self, word: &[u8], after: &[u8]) {
         let (next, behind) = split_field(after);
         if next.first() != Some(&b'[') {
             match record::hex_word(word) {
-                Some((id, digits)) => self.reference(id, digits),
+                Some((id, digits)) => self.add_reference(id, digits),
                 None => self.block.diagnostics.add_on_line(&MALFORMED_REF, self.line, word),
             }
             self.offset += word.len();
@@ -307,20 +310,20 @@ impl<S: RecordSink> Parser<'_, S> {
         }
         let head_line = self.line;
         let behind_at = self.text.len() - behind.len();
-        let parsed = record::hex_word(word).zip(record::size_word(next)).zip(head_name(behind));
+        let parsed = record::hex_word(word).zip(record::size_word(next)).zip(parse_head_name(behind));
         match parsed {
             Some((((address, digits), bytes), (kind, name, used))) => {
                 self.address_digits = if digits > 8 { 16 } else { 8 };
                 self.begin_record(address, digits, bytes, kind, name);
                 let end = behind_at + used;
-                self.line += newlines(&self.text[self.offset..end]);
+                self.line += count_newlines(&self.text[self.offset..end]);
                 self.offset = end;
             }
             None => {
                 self.reference_owner = ReferenceOwner::NoOpenRecord;
                 let line = split_line(&self.text[self.offset..]).0;
                 self.block.diagnostics.add_on_line(&MALFORMED_RECORD, head_line, line);
-                self.line += newlines(&self.text[self.offset..behind_at]);
+                self.line += count_newlines(&self.text[self.offset..behind_at]);
                 self.offset = behind_at;
                 self.skip_line();
             }
@@ -328,22 +331,22 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     fn begin_record(&mut self, address: u64, digits: usize, bytes: u64, word: Option<RecordWord>, name: &[u8]) {
-        let number = self.block.names.number(name);
+        let number = self.block.names.number_of(name);
         let counts = &mut self.block.counts;
-        counts.max_digits = counts.max_digits.max(digits);
+        counts.max_address_digits = counts.max_address_digits.max(digits);
         let class_name = match word {
             Some(RecordWord::Class) => Some(number),
             Some(RecordWord::Object) => None,
-            None => name.strip_prefix(b"class ").map(|class| self.block.names.number(trim(class))),
+            None => name.strip_prefix(b"class ").map(|class| self.block.names.number_of(trim(class))),
         };
         let counts = &mut self.block.counts;
         *(if word.is_some() { &mut counts.records_with_word } else { &mut counts.records_without_word }) += 1;
         let type_index = match class_name {
             Some(class_name) => {
                 counts.classes += 1;
-                self.block.classes.push((self.block.objects.object_count() as u32, class_name));
+                self.block.class_objects.push((self.block.objects.object_count() as u32, class_name));
                 self.reference_owner = ReferenceOwner::Class;
-                CLASS_NAME_NUMBER
+                JAVA_LANG_CLASS_NUMBER
             }
             None => {
                 counts.arrays += u64::from(self.block.names.are_arrays[number as usize]);
@@ -354,7 +357,7 @@ impl<S: RecordSink> Parser<'_, S> {
         self.block.objects.push_object(address, type_index, bytes, self.line);
     }
 
-    fn reference(&mut self, id: u64, digits: usize) {
+    fn add_reference(&mut self, id: u64, digits: usize) {
         if self.reference_owner == ReferenceOwner::NoOpenRecord {
             self.block.diagnostics.add_on_line(&ORPHAN_REF, self.line, b"");
             return;
@@ -374,12 +377,12 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 
     /// A `//` line: the version, one of the two trailers, or a comment.
-    fn comment(&mut self) {
+    fn parse_comment(&mut self) {
         let rest = &self.text[self.offset..];
         let used = if let Ok((after, breakdown)) = record::breakdown(rest) {
             self.block.breakdown = Some((breakdown, self.line));
             rest.len() - after.len()
-        } else if let Ok((after, eof)) = record::eof(rest) {
+        } else if let Ok((after, eof)) = record::trailer_totals(rest) {
             self.block.stated_totals = Some((eof, self.line));
             rest.len() - after.len()
         } else {
@@ -390,13 +393,13 @@ impl<S: RecordSink> Parser<'_, S> {
             }
             line.len()
         };
-        self.line += newlines(&rest[..used]);
+        self.line += count_newlines(&rest[..used]);
         self.offset += used;
         self.reference_owner = ReferenceOwner::NoOpenRecord;
     }
 
     /// A line whose first word is neither an address nor `//`.
-    fn other_line(&mut self, word: &[u8]) {
+    fn take_other_line(&mut self, word: &[u8]) {
         let text = self.text;
         let line = split_line(&text[self.offset..]).0;
         if matches!(word, b"OBJ" | b"CLS") {
@@ -415,13 +418,13 @@ impl<S: RecordSink> Parser<'_, S> {
     }
 }
 
-fn newlines(text: &[u8]) -> u64 {
+fn count_newlines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }
 
 /// Parses the text behind a size: `OBJ name` or `CLS name`, line ends allowed between, or (shape D) words up to the line end
 /// or the next address. Gives the word, the name, and how much that took.
-fn head_name(text: &[u8]) -> Option<(Option<RecordWord>, &[u8], usize)> {
+fn parse_head_name(text: &[u8]) -> Option<(Option<RecordWord>, &[u8], usize)> {
     let (first, after) = split_field(text);
     let word = match first {
         b"OBJ" => RecordWord::Object,

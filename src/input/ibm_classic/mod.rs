@@ -19,7 +19,7 @@ mod block;
 mod problem_codes;
 mod record;
 
-use super::blocks::{BlockCut, parse_blocks};
+use super::blocks::{BlockCutRule, parse_text_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
@@ -40,7 +40,7 @@ impl Reader for IbmClassic {
         let mut rest = start;
         let mut first = true;
         while !rest.is_empty() {
-            let (line, after) = text::split_any_line(rest);
+            let (line, after) = text::split_line_at_any_end(rest);
             rest = after;
             let line = text::trim(line);
             if line.is_empty() {
@@ -66,11 +66,11 @@ impl Reader for IbmClassic {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        Ok(assemble::<ObjectColumns>(source, reading)?.into_dump())
+        Ok(take_all_blocks::<ObjectColumns>(source, reading)?.into_dump())
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        Ok(assemble::<TypeCounts>(source, reading)?.into_types())
+        Ok(take_all_blocks::<TypeCounts>(source, reading)?.into_types())
     }
 }
 
@@ -97,11 +97,11 @@ pub(crate) fn is_dump_line(line: &[u8]) -> bool {
     true
 }
 
-fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+fn take_all_blocks<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, BlockCut::BeforeHex, threads, parse_block::<S>, |block: &mut Block<S>| {
-        tally.add(block.objects.object_count());
+    parse_text_blocks(source, BlockCutRule::BeforeHexWord, threads, parse_block::<S>, |block: &mut Block<S>| {
+        tally.add_and_report(block.objects.object_count());
         assembler.take_block(block)
     })?;
     Ok(assembler)

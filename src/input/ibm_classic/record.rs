@@ -22,7 +22,7 @@ pub(super) struct RecordHead<'a> {
     pub(super) address: u64,
     pub(super) bytes: u64,
     pub(super) word: RecordWord,
-    pub(super) name: &'a [u8],
+    pub(super) type_name: &'a [u8],
 }
 
 /// Exactly `width` hexadecimal digits, 8 or 16: addresses never have another length within one dump.
@@ -79,7 +79,7 @@ pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], RecordHead<'_>,
     if name.is_empty() || name.contains(&b'\r') {
         return Err(Err::Error(()));
     }
-    Ok((&rest[end + 1..], RecordHead { address, bytes, word, name }))
+    Ok((&rest[end + 1..], RecordHead { address, bytes, word, type_name: name }))
 }
 
 /// `0xREF` and a blank.
@@ -94,20 +94,20 @@ pub(super) fn reference(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
 
 /// A hexadecimal word with its prefix: (value, digits). Digits past 16 make it unreadable.
 pub(super) fn hex_word(word: &[u8]) -> Option<(u64, usize)> {
-    let digits = strip_prefix(word)?;
+    let digits = without_hex_prefix(word)?;
     match hex(digits) {
         Ok(([], value)) => Some((value, digits.len())),
         _ => None,
     }
 }
 
-fn strip_prefix(word: &[u8]) -> Option<&[u8]> {
+fn without_hex_prefix(word: &[u8]) -> Option<&[u8]> {
     word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X"))
 }
 
 /// Looks the word like an address, readable or not?
 pub(super) fn is_address_like(word: &[u8]) -> bool {
-    strip_prefix(word).is_some()
+    without_hex_prefix(word).is_some()
 }
 
 /// `[n]`
@@ -189,7 +189,7 @@ pub(super) fn breakdown(input: &[u8]) -> IResult<&[u8], Breakdown, ()> {
 }
 
 /// `// EOF:  Total 'Objects',Refs(null) : t,r(n)`; `(n)` may be missing where the line ends.
-pub(super) fn eof(input: &[u8]) -> IResult<&[u8], TrailerTotals, ()> {
+pub(super) fn trailer_totals(input: &[u8]) -> IResult<&[u8], TrailerTotals, ()> {
     let (rest, (_, records, references, nulls)) = (
         (word("//"), word("EOF:"), word("Total"), word("'Objects',Refs(null)"), word(":")),
         number,
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(rest, b"\t");
         assert_eq!(
             found,
-            RecordHead { address: 0x436e90, bytes: 28, word: RecordWord::Object, name: b"java/lang/String" }
+            RecordHead { address: 0x436e90, bytes: 28, word: RecordWord::Object, type_name: b"java/lang/String" }
         );
         let (_, found) = head(b"0x00007f0000436E90 [28] CLS [C\n", 16).unwrap();
         assert_eq!((found.address, found.word), (0x7f00_0043_6e90, RecordWord::Class));
@@ -271,12 +271,12 @@ mod tests {
             Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, is_compact: false };
         assert_eq!(breakdown(wrapped), Ok((&b"\n"[..], found)));
         let found = TrailerTotals { records: 6349, references: 23240, nulls: Some(7282) };
-        assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));
-        assert_eq!(eof(b"// EOF: Total 'Objects',Refs(null) :6349,23240(7282)"), Ok((&b""[..], found)));
-        assert!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,232").is_err());
-        assert!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(72\n").is_err());
+        assert_eq!(trailer_totals(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));
+        assert_eq!(trailer_totals(b"// EOF: Total 'Objects',Refs(null) :6349,23240(7282)"), Ok((&b""[..], found)));
+        assert!(trailer_totals(b"// EOF:  Total 'Objects',Refs(null) : 6349,232").is_err());
+        assert!(trailer_totals(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(72\n").is_err());
         let found = TrailerTotals { nulls: None, ..found };
-        assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240 \r\n"), Ok((&b"\n"[..], found)));
+        assert_eq!(trailer_totals(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240 \r\n"), Ok((&b"\n"[..], found)));
     }
 
     #[test]

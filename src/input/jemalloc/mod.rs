@@ -17,7 +17,7 @@
 
 mod problem_codes;
 
-use super::stack_profile::{TextAmounts, TextCodes, TextProfile, read_whole, split_at_mapped_files};
+use super::stack_profile::{TextAmounts, TextProfile, TextProfileCodes, read_whole, split_at_mapped_files};
 use super::text::{decimal_field, split_line, trim};
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
@@ -28,9 +28,9 @@ use problem_codes::*;
 
 pub(super) struct Jemalloc;
 
-const CODES: TextCodes =
-    TextCodes { bad_address: &BAD_ADDRESS, bad_mapping: &BAD_MAPPING, total_mismatch: &TOTAL_MISMATCH };
-const START: &[u8] = b"heap_v2/";
+const CODES: TextProfileCodes =
+    TextProfileCodes { bad_address: &BAD_ADDRESS, bad_mapping: &BAD_MAPPING, total_mismatch: &TOTAL_MISMATCH };
+const FILE_MAGIC: &[u8] = b"heap_v2/";
 
 impl Reader for Jemalloc {
     fn format(&self) -> Format {
@@ -38,7 +38,7 @@ impl Reader for Jemalloc {
     }
 
     fn detect(&self, start: &[u8]) -> FormatMatch {
-        if start.starts_with(START) { FormatMatch::Yes } else { FormatMatch::No }
+        if start.starts_with(FILE_MAGIC) { FormatMatch::Yes } else { FormatMatch::No }
     }
 
     fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
@@ -46,7 +46,7 @@ impl Reader for Jemalloc {
         let text = read_whole(&mut source, &mut share)?;
         let extent = ReadExtent { end: Position::Byte(text.len() as u64), objects: 0, loss_codes: &[] };
         let (first, _) = split_line(&text);
-        let Some(rate) = first.strip_prefix(START).map(trim).and_then(decimal_field) else {
+        let Some(rate) = first.strip_prefix(FILE_MAGIC).map(trim).and_then(decimal_field) else {
             let text = "a heap profile of jemalloc whose first line cannot be read";
             return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(text.into()) });
         };
@@ -66,7 +66,7 @@ impl Reader for Jemalloc {
                 continue;
             }
             if let Some(addresses) = line.strip_prefix(b"@") {
-                let addresses = profile.addresses(addresses, line_number, reading);
+                let addresses = profile.parse_addresses(addresses, line_number, reading);
                 // Callers come first.
                 stack = Some(addresses.into_iter().rev().map(|address| profile.name_of(address)).collect());
                 continue;

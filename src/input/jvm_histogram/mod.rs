@@ -12,23 +12,23 @@
 
 mod problem_codes;
 
-use super::histogram_text::{Line, TableForm};
+use super::histogram_text::{TableForm, TableLine};
 use super::java_types::source_form;
 use super::{Format, Runtime};
 
 /// The reader.
 pub(super) static JVM_HISTOGRAM: TableForm = TableForm {
     format: Format::text("jvm-histogram", "Java class histogram (jcmd GC.class_histogram, jmap -histo)", Runtime::Java),
-    heading: &[
+    headings: &[
         &["num", "#instances", "#bytes", "class", "name"],
         &["num", "object", "count", "total", "size", "class", "name"],
     ],
-    row,
-    name: source_form,
+    parse_line: parse_table_line,
+    source_name: source_form,
     codes: &problem_codes::CODES,
 };
 
-fn row(line: &str) -> Line<'_> {
+fn parse_table_line(line: &str) -> TableLine<'_> {
     let mut rest = line;
     let mut word = || {
         let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -40,35 +40,35 @@ fn row(line: &str) -> Line<'_> {
     let number = first.strip_suffix(':').unwrap_or(first);
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match (first, counts) {
-        ("Total", Some((objects, bytes))) if rest.is_empty() => Line::Total(objects, Some(bytes)),
+        ("Total", Some((objects, bytes))) if rest.is_empty() => TableLine::Total(objects, Some(bytes)),
         // The module stands behind the name.
         (_, Some((objects, bytes))) if is_number && !rest.is_empty() => {
-            Line::Row(rest.split_once(" (").map_or(rest, |(name, _)| name).trim_end(), objects, bytes)
+            TableLine::Row(rest.split_once(" (").map_or(rest, |(name, _)| name).trim_end(), objects, bytes)
         }
-        _ if is_number && first.ends_with(':') => Line::Bad,
-        _ => Line::Other,
+        _ if is_number && first.ends_with(':') => TableLine::BadRow,
+        _ => TableLine::Other,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, row};
+    use super::{TableLine, parse_table_line};
 
     #[test]
     fn rows() {
         for (line, expected) in [
-            ("1:         14789        1252992  [B (java.base@17.0.15)", Line::Row("[B", 14789, 1_252_992)),
-            ("2:             3             72  L$Session", Line::Row("L$Session", 3, 72)),
-            ("1           3354         107328    [C", Line::Row("[C", 3354, 107_328)),
-            ("7: 1 16 <constMethodKlass>", Line::Row("<constMethodKlass>", 1, 16)),
-            ("Total         62674        3054024", Line::Total(62674, Some(3_054_024))),
-            ("12:   99999999999999999999   1  A", Line::Bad),
-            ("12:", Line::Bad),
-            ("Total", Line::Other),
-            ("-----------", Line::Other),
-            ("", Line::Other),
+            ("1:         14789        1252992  [B (java.base@17.0.15)", TableLine::Row("[B", 14789, 1_252_992)),
+            ("2:             3             72  L$Session", TableLine::Row("L$Session", 3, 72)),
+            ("1           3354         107328    [C", TableLine::Row("[C", 3354, 107_328)),
+            ("7: 1 16 <constMethodKlass>", TableLine::Row("<constMethodKlass>", 1, 16)),
+            ("Total         62674        3054024", TableLine::Total(62674, Some(3_054_024))),
+            ("12:   99999999999999999999   1  A", TableLine::BadRow),
+            ("12:", TableLine::BadRow),
+            ("Total", TableLine::Other),
+            ("-----------", TableLine::Other),
+            ("", TableLine::Other),
         ] {
-            assert_eq!(row(line), expected, "{line}");
+            assert_eq!(parse_table_line(line), expected, "{line}");
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Assembler<'a> {
     heap_counts: FxHashMap<(usize, i64, NameId), u32>,
     /// By dump: bytes of its heaps so far.
     dump_bytes: FxHashMap<usize, u128>,
-    share: MemoryShare,
+    heaps_share: MemoryShare,
     names_share: MemoryShare,
     /// Of all heaps so far.
     frame_count: u64,
@@ -40,7 +40,7 @@ impl<'a> Assembler<'a> {
             heap_maker: HeapMaker::new(names, diagnostics, raw_types),
             heap_counts: FxHashMap::default(),
             dump_bytes: FxHashMap::default(),
-            share,
+            heaps_share: share,
             names_share,
             frame_count: 0,
             entry_count: 0,
@@ -57,19 +57,21 @@ impl<'a> Assembler<'a> {
 
     /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there. Error:
     /// if there is no memory for them.
-    pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) -> Result<(), BuildError> {
-        let mut events = std::mem::take(&mut trace.dumps);
-        let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
+    pub(super) fn add_trace(&mut self, mut trace: Trace, all: &mut AllocationDump) -> Result<(), BuildError> {
+        let mut events = std::mem::take(&mut trace.kept_dump_events);
+        let started = |event: &DumpEvent| trace.started_us.get(&event.dump_id).copied().unwrap_or(event.time_us);
         // Stable: events of one moment stay in the order of the file.
-        sort::rows_by(&mut events, &|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
-        let places = MemoryMapPlaces::new(&events);
+        sort::rows_by(&mut events, &|a, b| {
+            (started(a), &a.dump_id, a.time_us).cmp(&(started(b), &b.dump_id, b.time_us))
+        });
+        let places = MemoryMapEvents::new(&events);
         let mut modules: FxHashMap<i64, (Option<usize>, ModuleMap)> = FxHashMap::default();
         let mut stacks: FxHashMap<i64, FrameNodeCache> = FxHashMap::default();
         let mut maps: FxHashMap<i64, ProcessMaps> = FxHashMap::default();
         let mut repeats: FxHashMap<(String, i64), u32> = FxHashMap::default();
         let mut v2_events: FxHashMap<(String, i64), u32> = FxHashMap::default();
         for event in events.iter().filter(|event| event.dumps.heaps_v2.is_some()) {
-            *v2_events.entry((event.id.clone(), event.pid)).or_default() += 1;
+            *v2_events.entry((event.dump_id.clone(), event.pid)).or_default() += 1;
         }
         let nobody = TraceProcess::default();
         for at in 0..events.len() {
@@ -79,7 +81,7 @@ impl<'a> Assembler<'a> {
             let v2 = events[at].dumps.heaps_v2.take();
             let event = &events[at];
             let process = trace.processes.get(&event.pid).unwrap_or(&nobody);
-            let map_at = places.of(at, event);
+            let map_at = places.event_index_for(at, event);
             let stacks = stacks.entry(event.pid).or_default();
             let maps = maps.entry(event.pid).or_default();
             let (known_at, modules) = modules.entry(event.pid).or_default();
@@ -102,17 +104,17 @@ impl<'a> Assembler<'a> {
                     self.heap_maker.add_problem(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
-                let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
-                let frames = if process.frames.by_id.is_empty() { &trace.global_frames } else { &process.frames };
+                let number = *dump.get_or_insert_with(|| find_or_add_dump_number(all, event, &trace.started_us));
+                let frames = if process.frames.row_by_id.is_empty() { &trace.global_frames } else { &process.frames };
                 let heap = stacks.build_heap(&mut self.heap_maker, entries, event, process, frames, modules);
                 let instance = self.next_part_number(number, event, allocator, None);
                 let name = process_name(process);
                 self.push_heap(all, heap, number, event, process, (name, instance), allocator)?;
             }
-            trace.share.hold(trace.kept_bytes)?;
+            trace.share.set_held_bytes(trace.kept_bytes)?;
             let Some(v2) = v2 else { continue };
             maps.merge_maps(&v2, self.heap_maker.names);
-            let instance = repeats.entry((event.id.clone(), event.pid)).or_default();
+            let instance = repeats.entry((event.dump_id.clone(), event.pid)).or_default();
             *instance += 1;
             let instance = *instance;
             if v2.version != Some(1) {
@@ -126,9 +128,9 @@ impl<'a> Assembler<'a> {
                     self.heap_maker.add_problem(&problem_codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
-                let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
+                let number = *dump.get_or_insert_with(|| find_or_add_dump_number(all, event, &trace.started_us));
                 let heap = maps.build_heap(&mut self.heap_maker, &columns, event, modules);
-                let several = v2_events[&(event.id.clone(), event.pid)] > 1;
+                let several = v2_events[&(event.dump_id.clone(), event.pid)] > 1;
                 let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent() == 0);
                 let found = process_name_by_threads(threads.map(|frame| self.heap_maker.names.text(frame.name)));
                 let name = match found.filter(|_| several) {
@@ -188,16 +190,16 @@ impl<'a> Assembler<'a> {
             + allocator.len()
             + heap.frames.capacity() * size_of::<crate::allocations::Frame>()
             + heap.entries.capacity() * size_of::<AllocationEntry>();
-        self.share.hold(self.share.held_bytes() + bytes as u64)?;
-        self.names_share.hold(self.heap_maker.names.memory_bytes() as u64)?;
+        self.heaps_share.set_held_bytes(self.heaps_share.held_bytes() + bytes as u64)?;
+        self.names_share.set_held_bytes(self.heap_maker.names.memory_bytes() as u64)?;
         all.heaps.push(AllocationHeap {
             dump_number: dump,
             pid: event.pid,
-            part: instance,
-            process: name,
-            labels: process.labels.clone(),
-            allocator,
-            counting: heap.counting,
+            part_number: instance,
+            process_name: name,
+            process_labels: process.labels.clone(),
+            allocator_name: allocator,
+            counting_mode: heap.counting,
             frames: heap.frames,
             entries: heap.entries,
         });
@@ -206,29 +208,29 @@ impl<'a> Assembler<'a> {
 }
 
 /// The events whose memory maps belong to an event's addresses.
-struct MemoryMapPlaces {
+struct MemoryMapEvents {
     last_by_pid: FxHashMap<i64, usize>,
     last_by_dump_and_pid: FxHashMap<(String, i64), usize>,
 }
 
-impl MemoryMapPlaces {
+impl MemoryMapEvents {
     fn new(events: &[DumpEvent]) -> Self {
         let mut places =
-            MemoryMapPlaces { last_by_pid: FxHashMap::default(), last_by_dump_and_pid: FxHashMap::default() };
+            MemoryMapEvents { last_by_pid: FxHashMap::default(), last_by_dump_and_pid: FxHashMap::default() };
         for (at, event) in events.iter().enumerate().filter(|(_, event)| !event.dumps.regions.is_empty()) {
             places.last_by_pid.insert(event.pid, at);
-            places.last_by_dump_and_pid.insert((event.id.clone(), event.pid), at);
+            places.last_by_dump_and_pid.insert((event.dump_id.clone(), event.pid), at);
         }
         places
     }
 
     /// The index of the event whose memory map is that of an event's addresses: its own where it has one, which is
     /// right even where several processes have one number.
-    fn of(&self, at: usize, event: &DumpEvent) -> Option<usize> {
+    fn event_index_for(&self, at: usize, event: &DumpEvent) -> Option<usize> {
         if !event.dumps.regions.is_empty() {
             return Some(at);
         }
-        let in_dump = self.last_by_dump_and_pid.get(&(event.id.clone(), event.pid));
+        let in_dump = self.last_by_dump_and_pid.get(&(event.dump_id.clone(), event.pid));
         in_dump.or_else(|| self.last_by_pid.get(&event.pid)).copied()
     }
 }
@@ -243,12 +245,12 @@ fn process_name(process: &TraceProcess) -> String {
 }
 
 /// The number of the event's dump, which gets the next one when it has none.
-fn number_of_dump(all: &mut AllocationDump, event: &DumpEvent, started_us: &FxHashMap<String, i64>) -> usize {
+fn find_or_add_dump_number(all: &mut AllocationDump, event: &DumpEvent, started_us: &FxHashMap<String, i64>) -> usize {
     // Events are sorted by dump: only the last can be the same.
-    let started_us = started_us.get(&event.id).copied().unwrap_or(event.time_us);
-    if !all.dumps.last().is_some_and(|dump| dump.id == event.id && dump.started_us == started_us) {
+    let started_us = started_us.get(&event.dump_id).copied().unwrap_or(event.time_us);
+    if !all.dumps.last().is_some_and(|dump| dump.id == event.dump_id && dump.started_us == started_us) {
         let detail = event.dumps.level_of_detail.clone();
-        all.dumps.push(MemoryDump { id: event.id.clone(), started_us, unix_ms: None, detail });
+        all.dumps.push(MemoryDump { id: event.dump_id.clone(), started_us, unix_ms: None, detail });
     }
     all.dumps.len()
 }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::dumps::{EntryColumns, EventDumps, HeapsV2, MappedRegion, NodeRow, NumberColumn};
+use super::event_dumps::{EntryColumns, EventDumps, HeapsV2, MappedRegion, NodeOrTypeRow, NumberColumn};
 use super::extract::{ExtractedArray, ExtractedArrays, extract_arrays};
 use super::raw_ids::{RawEntry, RawId};
 use super::values::{Scalar, skip_elements, skip_members};
@@ -21,7 +21,7 @@ use crate::allocations::{NameId, NameTable};
 
 /// An event's members.
 #[derive(Debug, Default)]
-pub(super) struct Event {
+pub(super) struct TraceEvent {
     pub(super) phase: String,
     pub(super) name: String,
     pub(super) pid: Option<i64>,
@@ -44,7 +44,7 @@ pub(super) struct StackFrame {
     pub(super) parent: Option<RawId>,
 }
 
-impl Event {
+impl TraceEvent {
     /// Reads what it can; `Err` says where and why it ended early. `is_whole` is false when the file ends in the event.
     pub(super) fn read(json: &[u8], is_whole: bool, names: &mut NameTable) -> (Self, Result<(), serde_json::Error>) {
         if let Some((rest, arrays)) = is_whole.then(|| extract_arrays(json)).flatten() {
@@ -89,18 +89,18 @@ enum EventPart {
     Dumps,
     Heaps,
     Heap,
-    Entry,
+    HeapEntry,
     MemoryMap,
     MappedRegion,
     HeapsV2,
     HeapsV2Maps,
-    MapRow,
-    Allocators,
+    HeapsV2MapRow,
+    HeapsV2Allocators,
     EntryColumns,
-    Entries,
+    HeapEntries,
     MappedRegions,
     /// Rows of one of the maps, and what is done with each.
-    MapRows(fn(&mut HeapsV2, &MapRow)),
+    HeapsV2MapRows(fn(&mut HeapsV2, &HeapsV2MapRow)),
     ColumnNumbers(fn(&mut EntryColumns) -> &mut NumberColumn),
 }
 
@@ -108,14 +108,17 @@ impl EventPart {
     fn is_list(self) -> bool {
         matches!(
             self,
-            EventPart::Entries | EventPart::MappedRegions | EventPart::MapRows(_) | EventPart::ColumnNumbers(_)
+            EventPart::HeapEntries
+                | EventPart::MappedRegions
+                | EventPart::HeapsV2MapRows(_)
+                | EventPart::ColumnNumbers(_)
         )
     }
 }
 
 /// The members so far of a row of `strings`, `nodes` or `types`.
 #[derive(Default)]
-struct MapRow {
+struct HeapsV2MapRow {
     id: Option<u64>,
     string: Option<NameId>,
     name_sid: Option<u64>,
@@ -141,25 +144,25 @@ struct RegionFields {
 
 /// An event being read, and the members so far of the element at hand.
 struct EventReader<'n> {
-    event: Event,
+    event: TraceEvent,
     names: &'n mut NameTable,
-    arrays: ExtractedArrays,
+    extracted_arrays: ExtractedArrays,
     frame_name_and_parent: (Option<NameId>, Option<RawId>),
     entry: EntryFields,
     region: RegionFields,
-    row: MapRow,
+    map_row: HeapsV2MapRow,
 }
 
 impl<'n> EventReader<'n> {
     fn new(names: &'n mut NameTable, arrays: ExtractedArrays) -> Self {
         EventReader {
-            event: Event::default(),
+            event: TraceEvent::default(),
             names,
-            arrays,
+            extracted_arrays: arrays,
             frame_name_and_parent: (None, None),
             entry: EntryFields::default(),
             region: RegionFields::default(),
-            row: MapRow::default(),
+            map_row: HeapsV2MapRow::default(),
         }
     }
 
@@ -189,21 +192,21 @@ impl<'n> EventReader<'n> {
                 self.event.dumps.heaps.push((self.names.intern(key), Vec::new()));
                 EventPart::Heap
             }
-            (EventPart::Heap, "entries") => EventPart::Entries,
+            (EventPart::Heap, "entries") => EventPart::HeapEntries,
             (EventPart::HeapsV2, "maps") => EventPart::HeapsV2Maps,
-            (EventPart::HeapsV2, "allocators") => EventPart::Allocators,
+            (EventPart::HeapsV2, "allocators") => EventPart::HeapsV2Allocators,
             (EventPart::HeapsV2Maps, "strings") => {
-                EventPart::MapRows(|heaps, row| heaps.strings.extend(row.id.zip(row.string)))
+                EventPart::HeapsV2MapRows(|heaps, row| heaps.strings.extend(row.id.zip(row.string)))
             }
-            (EventPart::HeapsV2Maps, "nodes") => EventPart::MapRows(|heaps, row| {
+            (EventPart::HeapsV2Maps, "nodes") => EventPart::HeapsV2MapRows(|heaps, row| {
                 if let (Some(id), Some(name_sid)) = (row.id, row.name_sid) {
-                    heaps.nodes.push(NodeRow { id, name_sid, parent: row.parent });
+                    heaps.nodes.push(NodeOrTypeRow { id, name_sid, parent: row.parent });
                 }
             }),
             (EventPart::HeapsV2Maps, "types") => {
-                EventPart::MapRows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid)))
+                EventPart::HeapsV2MapRows(|heaps, row| heaps.types.extend(row.id.zip(row.name_sid)))
             }
-            (EventPart::Allocators, _) => {
+            (EventPart::HeapsV2Allocators, _) => {
                 let allocator = self.names.intern(key);
                 self.heaps_v2().allocators.push((allocator, EntryColumns::default()));
                 EventPart::EntryColumns
@@ -245,18 +248,18 @@ impl<'n> EventReader<'n> {
             (EventPart::StackFrame, "name") => self.frame_name_and_parent.0 = next()?.name(names),
             (EventPart::StackFrame, "parent") => self.frame_name_and_parent.1 = next()?.id(names),
             (EventPart::Dumps, "level_of_detail") => event.dumps.level_of_detail = owned(next()?).unwrap_or_default(),
-            (EventPart::Entry, "bt") => self.entry.backtrace = next()?.id(names),
-            (EventPart::Entry, "type") => self.entry.type_id = next()?.id(names),
-            (EventPart::Entry, "size") => self.entry.bytes = next()?.hex(),
-            (EventPart::Entry, "count") => self.entry.allocations = next()?.hex(),
+            (EventPart::HeapEntry, "bt") => self.entry.backtrace = next()?.id(names),
+            (EventPart::HeapEntry, "type") => self.entry.type_id = next()?.id(names),
+            (EventPart::HeapEntry, "size") => self.entry.bytes = next()?.hex(),
+            (EventPart::HeapEntry, "count") => self.entry.allocations = next()?.hex(),
             (EventPart::MappedRegion, "sa") => self.region.start = next()?.hex(),
             (EventPart::MappedRegion, "sz") => self.region.bytes = next()?.hex(),
             (EventPart::MappedRegion, "mf") => self.region.file = next()?.name(names),
             (EventPart::HeapsV2, "version") => self.heaps_v2().version = next()?.number(),
-            (EventPart::MapRow, "id") => self.row.id = next()?.number(),
-            (EventPart::MapRow, "string") => self.row.string = next()?.name(names),
-            (EventPart::MapRow, "name_sid") => self.row.name_sid = next()?.number(),
-            (EventPart::MapRow, "parent") => self.row.parent = next()?.number(),
+            (EventPart::HeapsV2MapRow, "id") => self.map_row.id = next()?.number(),
+            (EventPart::HeapsV2MapRow, "string") => self.map_row.string = next()?.name(names),
+            (EventPart::HeapsV2MapRow, "name_sid") => self.map_row.name_sid = next()?.number(),
+            (EventPart::HeapsV2MapRow, "parent") => self.map_row.parent = next()?.number(),
             _ => _ = map.next_value::<IgnoredAny>()?,
         }
         Ok(())
@@ -285,9 +288,9 @@ impl<'n> EventReader<'n> {
     /// Takes the next element of a list; `None` when there is none.
     fn read_element<'de, A: SeqAccess<'de>>(&mut self, list: EventPart, seq: &mut A) -> Result<Option<()>, A::Error> {
         match list {
-            EventPart::Entries => {
+            EventPart::HeapEntries => {
                 self.entry = EntryFields::default();
-                let found = seq.next_element_seed(EventPartSeed(EventPart::Entry, self))?;
+                let found = seq.next_element_seed(EventPartSeed(EventPart::HeapEntry, self))?;
                 let EntryFields { backtrace, type_id, bytes, allocations } = self.entry;
                 let entry = found.map(|()| RawEntry::new(backtrace, type_id, bytes, allocations));
                 self.event.dumps.heaps.last_mut().into_iter().for_each(|(_, entries)| entries.extend(entry));
@@ -303,10 +306,10 @@ impl<'n> EventReader<'n> {
                 }
                 Ok(found)
             }
-            EventPart::MapRows(add) => {
-                self.row = MapRow::default();
-                let found = seq.next_element_seed(EventPartSeed(EventPart::MapRow, self))?;
-                let row = std::mem::take(&mut self.row);
+            EventPart::HeapsV2MapRows(add) => {
+                self.map_row = HeapsV2MapRow::default();
+                let found = seq.next_element_seed(EventPartSeed(EventPart::HeapsV2MapRow, self))?;
+                let row = std::mem::take(&mut self.map_row);
                 found.into_iter().for_each(|()| add(self.heaps_v2(), &row));
                 Ok(found)
             }
@@ -322,8 +325,8 @@ impl<'n> EventReader<'n> {
 
     /// Takes a whole list, if the number is the placeholder of one that was extracted from the text.
     fn take_extracted_list(&mut self, list: EventPart, number: u64) {
-        match (list, self.arrays.take(number)) {
-            (EventPart::Entries, Some(ExtractedArray::Entries(entries))) => {
+        match (list, self.extracted_arrays.take(number)) {
+            (EventPart::HeapEntries, Some(ExtractedArray::Entries(entries))) => {
                 // What is read here one by one stores the root's name when it comes to it.
                 if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY_TEXT)) {
                     self.names.intern("");
@@ -334,15 +337,22 @@ impl<'n> EventReader<'n> {
                     None => {}
                 }
             }
-            (EventPart::MapRows(add), Some(ExtractedArray::Strings(texts))) => {
+            (EventPart::HeapsV2MapRows(add), Some(ExtractedArray::StringRows(texts))) => {
                 for (id, text) in texts.iter() {
-                    let row = MapRow { id: Some(id), string: Some(self.names.intern(text)), ..MapRow::default() };
+                    let row = HeapsV2MapRow {
+                        id: Some(id),
+                        string: Some(self.names.intern(text)),
+                        ..HeapsV2MapRow::default()
+                    };
                     add(self.heaps_v2(), &row);
                 }
             }
-            (EventPart::MapRows(add), Some(ExtractedArray::NodeOrTypeRows(rows))) => {
-                for NodeRow { id, name_sid, parent } in rows {
-                    add(self.heaps_v2(), &MapRow { id: Some(id), string: None, name_sid: Some(name_sid), parent });
+            (EventPart::HeapsV2MapRows(add), Some(ExtractedArray::NodeOrTypeRows(rows))) => {
+                for NodeOrTypeRow { id, name_sid, parent } in rows {
+                    add(
+                        self.heaps_v2(),
+                        &HeapsV2MapRow { id: Some(id), string: None, name_sid: Some(name_sid), parent },
+                    );
                 }
             }
             (EventPart::ColumnNumbers(column), Some(ExtractedArray::ColumnNumbers(numbers))) => {

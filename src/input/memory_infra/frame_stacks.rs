@@ -7,7 +7,7 @@ use super::event::StackFrame;
 use super::heap_maker::{HeapMaker, ModuleMap, UnnamedHeap};
 use super::problem_codes;
 use super::raw_ids::{RawEntry, RawId};
-use crate::allocations::{AllocationEntry, CountingMode, HeapBuilder, NameId, PathId};
+use crate::allocations::{AllocationEntry, AllocationHeapBuilder, CountingMode, NameId, PathId};
 use crate::input::ProblemCode;
 use crate::input::diagnostics::excerpt;
 
@@ -16,7 +16,7 @@ use crate::input::diagnostics::excerpt;
 pub(super) struct FrameNodeCache {
     frame_caches: Vec<FrameCache>,
     /// By frame: its caller's row.
-    callers: Vec<u32>,
+    caller_rows: Vec<u32>,
     /// By frame: its node in the heap at hand. Apart, for every entry asks for one.
     nodes_in_heap: Vec<u32>,
     /// Generation of the module map; names of earlier ones are forgotten.
@@ -53,12 +53,12 @@ impl FrameCache {
     }
 
     /// Makes its node below its caller's, and gives it.
-    pub(super) fn make_node(&mut self, builder: &mut HeapBuilder, caller: u32, name: NameId) -> u32 {
-        let above = builder.path_of(caller);
+    pub(super) fn make_node(&mut self, builder: &mut AllocationHeapBuilder, caller: u32, name: NameId) -> u32 {
+        let above = builder.path_of_frame(caller);
         let path = match self.caller_and_own_path {
             Some((before, path)) if before == above => path,
             _ => {
-                let path = builder.child_path(caller, name);
+                let path = builder.find_or_add_child_path(caller, name);
                 (self.caller_and_own_path, self.self_path) = (Some((above, path)), None);
                 path
             }
@@ -73,9 +73,9 @@ const NO_CALLER: u32 = u32::MAX;
 const UNKNOWN_CALLER: u32 = u32::MAX - 1;
 
 /// The row of a frame's caller, or what stands in its place.
-fn caller_of(frame: &StackFrame, frames: &FramesById) -> u32 {
+fn caller_row_of(frame: &StackFrame, frames: &FramesById) -> u32 {
     match frame.parent {
-        Some(parent) if parent != RawId::EMPTY_TEXT => frames.by_id.find(parent).unwrap_or(UNKNOWN_CALLER),
+        Some(parent) if parent != RawId::EMPTY_TEXT => frames.row_by_id.find(parent).unwrap_or(UNKNOWN_CALLER),
         _ => NO_CALLER,
     }
 }
@@ -101,13 +101,13 @@ impl FrameNodeCache {
         frames: &FramesById,
         modules: &ModuleMap,
     ) -> UnnamedHeap {
-        if self.callers.len() < frames.rows.len() {
+        if self.caller_rows.len() < frames.rows.len() {
             self.frame_caches.resize(frames.rows.len(), FrameCache::EMPTY);
             self.nodes_in_heap.resize(frames.rows.len(), NO_NODE);
-            self.callers = frames.rows.iter().map(|frame| caller_of(frame, frames)).collect();
+            self.caller_rows = frames.rows.iter().map(|frame| caller_row_of(frame, frames)).collect();
         }
-        let heap = HeapBeingRead { stacks: self, event, process, frames, modules };
-        let parts = heap.read(maker, &entries);
+        let heap = HeapBeingRead { frame_cache: self, event, process, frames, modules };
+        let parts = heap.read_entries(maker, &entries);
         for row in self.frames_in_heap.drain(..) {
             self.nodes_in_heap[row as usize] = NO_NODE;
         }
@@ -117,7 +117,7 @@ impl FrameNodeCache {
 
 /// What it takes to read a heap.
 struct HeapBeingRead<'a> {
-    stacks: &'a mut FrameNodeCache,
+    frame_cache: &'a mut FrameNodeCache,
     event: &'a DumpEvent,
     process: &'a TraceProcess,
     frames: &'a FramesById,
@@ -125,7 +125,7 @@ struct HeapBeingRead<'a> {
 }
 
 impl HeapBeingRead<'_> {
-    fn read(mut self, maker: &mut HeapMaker<'_>, entries: &[RawEntry]) -> UnnamedHeap {
+    fn read_entries(mut self, maker: &mut HeapMaker<'_>, entries: &[RawEntry]) -> UnnamedHeap {
         maker.builder.reserve_entries(entries.len());
         // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.
         let old = entries[0].backtrace().is_none();
@@ -139,7 +139,7 @@ impl HeapBeingRead<'_> {
             };
             let mut frame = 0;
             if let Some(id) = entry.backtrace() {
-                let row = self.frames.by_id.find(id).filter(|_| id != RawId::EMPTY_TEXT);
+                let row = self.frames.row_by_id.find(id).filter(|_| id != RawId::EMPTY_TEXT);
                 match row {
                     Some(row) => frame = self.find_or_add_node(maker, row),
                     None if id == RawId::EMPTY_TEXT => {}
@@ -150,7 +150,7 @@ impl HeapBeingRead<'_> {
                     }
                 }
                 if old {
-                    frame = self.self_node(maker, frame, row);
+                    frame = self.find_or_add_self_node(maker, frame, row);
                 }
             }
             let type_name = match entry.type_id() {
@@ -172,13 +172,13 @@ impl HeapBeingRead<'_> {
 
     /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.
     fn find_or_add_node(&mut self, maker: &mut HeapMaker<'_>, row: u32) -> u32 {
-        let known = self.stacks.nodes_in_heap[row as usize];
+        let known = self.frame_cache.nodes_in_heap[row as usize];
         if known != NO_NODE {
             return known;
         }
         let mut at = row;
         let mut node = loop {
-            let node = &mut self.stacks.nodes_in_heap[at as usize];
+            let node = &mut self.frame_cache.nodes_in_heap[at as usize];
             match *node {
                 NO_NODE => *node = NO_NODE_ON_PATH,
                 NO_NODE_ON_PATH => {
@@ -192,8 +192,8 @@ impl HeapBeingRead<'_> {
                 }
                 node => break node,
             }
-            self.stacks.path.push(at);
-            match self.stacks.callers[at as usize] {
+            self.frame_cache.path.push(at);
+            match self.frame_cache.caller_rows[at as usize] {
                 NO_CALLER => break 0,
                 UNKNOWN_CALLER => {
                     if let Some(caller) = self.frames.rows[at as usize].parent {
@@ -204,25 +204,25 @@ impl HeapBeingRead<'_> {
                 caller => at = caller,
             }
         };
-        while let Some(row) = self.stacks.path.pop() {
+        while let Some(row) = self.frame_cache.path.pop() {
             let name = self.frames.rows[row as usize].name;
-            let cache = &mut self.stacks.frame_caches[row as usize];
-            let name = cache.name(self.stacks.module_map_generation, || maker.frame_name(name, self.modules));
+            let cache = &mut self.frame_cache.frame_caches[row as usize];
+            let name = cache.name(self.frame_cache.module_map_generation, || maker.frame_name(name, self.modules));
             node = cache.make_node(&mut maker.builder, node, name);
-            self.stacks.nodes_in_heap[row as usize] = node;
-            self.stacks.frames_in_heap.push(row);
+            self.frame_cache.nodes_in_heap[row as usize] = node;
+            self.frame_cache.frames_in_heap.push(row);
         }
         node
     }
 
     /// The node of what a stack frame, or with none the root, allocated itself.
-    fn self_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
+    fn find_or_add_self_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
         let self_name = maker.self_name;
         let path = match row {
-            None => maker.builder.child_path(node, self_name),
-            Some(row) => *self.stacks.frame_caches[row as usize]
+            None => maker.builder.find_or_add_child_path(node, self_name),
+            Some(row) => *self.frame_cache.frame_caches[row as usize]
                 .self_path
-                .get_or_insert_with(|| maker.builder.child_path(node, self_name)),
+                .get_or_insert_with(|| maker.builder.find_or_add_child_path(node, self_name)),
         };
         maker.builder.find_or_add_frame_of_path(node, path)
     }

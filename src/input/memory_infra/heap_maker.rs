@@ -4,8 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use super::collector::DumpEvent;
-use super::dumps::MappedRegion;
-use crate::allocations::{AllocationEntry, CountingMode, Frame, HeapBuilder, NameId, NameTable};
+use super::event_dumps::MappedRegion;
+use crate::allocations::{AllocationEntry, AllocationHeapBuilder, CountingMode, Frame, NameId, NameTable};
 use crate::input::{Diagnostics, Position, ProblemCode};
 
 /// The name of the frame that stands for its parent's own allocations.
@@ -16,15 +16,21 @@ pub(super) struct HeapMaker<'a> {
     pub(super) names: &'a mut NameTable,
     pub(super) diagnostics: &'a mut Diagnostics,
     /// Names of types stay as the trace has them.
-    pub(super) raw_types: bool,
-    pub(super) builder: HeapBuilder,
+    pub(super) keeps_raw_types: bool,
+    pub(super) builder: AllocationHeapBuilder,
     pub(super) self_name: NameId,
 }
 
 impl<'a> HeapMaker<'a> {
     pub(super) fn new(names: &'a mut NameTable, diagnostics: &'a mut Diagnostics, raw_types: bool) -> Self {
         let (self_name, root) = (names.intern(SELF_NAME), names.intern(""));
-        HeapMaker { names, diagnostics, raw_types, builder: HeapBuilder::new(root), self_name }
+        HeapMaker {
+            names,
+            diagnostics,
+            keeps_raw_types: raw_types,
+            builder: AllocationHeapBuilder::new(root),
+            self_name,
+        }
     }
 
     pub(super) fn add_problem(&mut self, code: &'static ProblemCode, event: &DumpEvent, text: impl FnOnce() -> String) {
@@ -41,10 +47,10 @@ impl<'a> HeapMaker<'a> {
 
     /// The name of a type as it is shown: without the text that compilers put around it, unless raw names are wanted.
     pub(super) fn type_name(&mut self, name: NameId) -> NameId {
-        if self.raw_types {
+        if self.keeps_raw_types {
             return name;
         }
-        let text = unwrapped(self.names.text(name)).to_string();
+        let text = unwrapped_type_name(self.names.text(name)).to_string();
         self.names.intern(&text)
     }
 }
@@ -101,15 +107,15 @@ const TYPE_NAME_WRAPPINGS: [(&str, &str); 3] = [
 ];
 
 /// A type's name without its wrapping. Both ends must be there: names that the writer cut off stay as they are.
-pub(super) fn unwrapped(name: &str) -> &str {
+pub(super) fn unwrapped_type_name(name: &str) -> &str {
     let inside = |(prefix, suffix): &(&str, &str)| {
         name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix)).filter(|inside| !inside.is_empty())
     };
     TYPE_NAME_WRAPPINGS.iter().find_map(inside).unwrap_or(name)
 }
 
-/// Names that were escaped before the JSON writer escaped them again (so in the exporter of Chromium's heap profiler).
-pub(super) fn unescaped_twice(name: &str) -> Option<String> {
+/// A name that was escaped twice, its inner escapes undone; else `None` (so in the exporter of Chromium's heap profiler).
+pub(super) fn undo_double_escape(name: &str) -> Option<String> {
     if !name.contains('\\') || (!name.contains("\\\"") && !name.contains("\\u00")) {
         return None;
     }

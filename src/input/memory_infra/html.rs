@@ -21,7 +21,7 @@ const TAIL_BYTES: usize = 64;
 const SCRIPT_END: &[u8] = b"</script>";
 
 /// Reads a page, and finds the blocks of data in it.
-pub(super) struct Page<'s> {
+pub(super) struct HtmlPage<'s> {
     source: &'s mut Source,
     /// The bytes that were read last: `filled_bytes` of them.
     buffer: Vec<u8>,
@@ -42,9 +42,9 @@ pub(super) struct DataBlock {
     pub(super) _share: MemoryShare,
 }
 
-impl<'s> Page<'s> {
+impl<'s> HtmlPage<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page {
+        HtmlPage {
             source,
             buffer: vec![0; 1 << 16],
             offset_in_buffer: 0,
@@ -55,7 +55,7 @@ impl<'s> Page<'s> {
     }
 
     /// The next byte; `None` at the end.
-    fn next(&mut self) -> io::Result<Option<u8>> {
+    fn next_byte(&mut self) -> io::Result<Option<u8>> {
         if self.offset_in_buffer == self.filled_bytes {
             self.bytes_before += self.filled_bytes as u64;
             self.tail.extend_from_slice(&self.buffer[self.filled_bytes.saturating_sub(TAIL_BYTES)..self.filled_bytes]);
@@ -72,14 +72,14 @@ impl<'s> Page<'s> {
     }
 
     /// After the last block: where the page ends, and whether it is whole.
-    pub(super) fn end(&self) -> (u64, bool) {
+    pub(super) fn end_and_completeness(&self) -> (u64, bool) {
         (self.bytes_before, self.tail.trim_ascii_end().ends_with(b"</html>"))
     }
 
     /// Passes everything up to and with `text`; false at the end. What is passed goes to `taken`.
-    fn skip_text(&mut self, text: &[u8], mut taken: impl FnMut(u8) -> Result<(), BuildError>) -> io::Result<bool> {
+    fn pass_until(&mut self, text: &[u8], mut taken: impl FnMut(u8) -> Result<(), BuildError>) -> io::Result<bool> {
         let mut matched = 0;
-        while let Some(byte) = self.next()? {
+        while let Some(byte) = self.next_byte()? {
             if byte == text[matched] {
                 matched += 1;
                 if matched == text.len() {
@@ -100,14 +100,14 @@ impl<'s> Page<'s> {
 
     /// The next block of data, decoded; `None` at the end.
     pub(super) fn next_block(&mut self) -> io::Result<Option<DataBlock>> {
-        if !self.skip_text(DATA_SCRIPT_START, |_| Ok(()))? || !self.skip_text(b">", |_| Ok(()))? {
+        if !self.pass_until(DATA_SCRIPT_START, |_| Ok(()))? || !self.pass_until(b">", |_| Ok(()))? {
             return Ok(None);
         }
         let offset = self.bytes_before + self.offset_in_buffer as u64;
         let share = self.source.budget.for_buffer();
-        let mut decoder = Base64Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
-        let closed = self.skip_text(SCRIPT_END, |byte| decoder.push(byte))?;
-        decoder.decode().map_err(io::Error::other)?;
+        let mut decoder = Base64Decoder { content: Vec::new(), share, undecoded_chars: Vec::new(), is_plain: false };
+        let closed = self.pass_until(SCRIPT_END, |byte| decoder.push(byte))?;
+        decoder.decode_pending().map_err(io::Error::other)?;
         Ok(Some(DataBlock { content: decoder.content, offset, is_closed: closed, _share: decoder.share }))
     }
 }
@@ -127,45 +127,45 @@ struct Base64Decoder {
     content: Vec<u8>,
     share: MemoryShare,
     /// Characters that are not decoded yet.
-    text: Vec<u8>,
+    undecoded_chars: Vec<u8>,
     /// It is no base64: it stays as it is.
     is_plain: bool,
 }
 
 impl Base64Decoder {
     fn push(&mut self, byte: u8) -> Result<(), BuildError> {
-        if self.content.is_empty() && self.text.is_empty() && matches!(byte, b'{' | b'[') {
+        if self.content.is_empty() && self.undecoded_chars.is_empty() && matches!(byte, b'{' | b'[') {
             self.is_plain = true;
         }
         match byte {
-            _ if self.is_plain => self.text.push(byte),
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => self.text.push(byte),
-            b'-' => self.text.push(b'+'),
-            b'_' => self.text.push(b'/'),
+            _ if self.is_plain => self.undecoded_chars.push(byte),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => self.undecoded_chars.push(byte),
+            b'-' => self.undecoded_chars.push(b'+'),
+            b'_' => self.undecoded_chars.push(b'/'),
             _ => {}
         }
-        if self.text.len() == DECODED_CHARS_AT_ONCE { self.decode() } else { Ok(()) }
+        if self.undecoded_chars.len() == DECODED_CHARS_AT_ONCE { self.decode_pending() } else { Ok(()) }
     }
 
-    fn decode(&mut self) -> Result<(), BuildError> {
-        if self.content.capacity() - self.content.len() < self.text.len() {
+    fn decode_pending(&mut self) -> Result<(), BuildError> {
+        if self.content.capacity() - self.content.len() < self.undecoded_chars.len() {
             // While it moves, it is there twice.
             let (length, larger) = (self.content.len(), (2 * self.content.len()).max(1 << 16));
-            self.share.hold((length + larger) as u64)?;
+            self.share.set_held_bytes((length + larger) as u64)?;
             self.content.reserve_exact(larger - length);
-            self.share.hold(larger as u64)?;
+            self.share.set_held_bytes(larger as u64)?;
         }
         if self.is_plain {
-            self.content.append(&mut self.text);
+            self.content.append(&mut self.undecoded_chars);
         } else {
             // A character alone at the end says nothing: it has six bits of eight.
-            let whole = self.text.len() - usize::from(self.text.len() % 4 == 1);
+            let whole = self.undecoded_chars.len() - usize::from(self.undecoded_chars.len() % 4 == 1);
             let start = self.content.len();
             self.content.resize(start + whole / 4 * 3 + whole % 4, 0);
             // Nothing but the alphabet is left, so it can be decoded.
-            let length = BASE64.decode_slice(&self.text[..whole], &mut self.content[start..]).unwrap_or(0);
+            let length = BASE64.decode_slice(&self.undecoded_chars[..whole], &mut self.content[start..]).unwrap_or(0);
             self.content.truncate(start + length);
-            self.text.clear();
+            self.undecoded_chars.clear();
         }
         Ok(())
     }

@@ -16,8 +16,8 @@
 
 mod assemble;
 mod collector;
-mod dumps;
 mod event;
+mod event_dumps;
 mod extract;
 mod frame_stacks;
 mod heap_maker;
@@ -41,7 +41,7 @@ use super::{
 use crate::allocations::{AllocationDump, NameTable};
 use assemble::Assembler;
 use collector::Trace;
-use html::Page;
+use html::HtmlPage;
 use trace::read_trace;
 use trace_text::TraceText;
 
@@ -92,18 +92,18 @@ impl Reader for MemoryInfra {
             reading.info.version = Some("in a page of the trace viewer".into());
             read_page(&mut source, &mut names, reading)?
         } else {
-            let threads = if source.is_start_whole { 1 } else { reading.options.threads };
+            let threads = if source.is_all_in_start { 1 } else { reading.options.threads };
             let mut text = TraceText::new(Box::new(|buf| source.fill(buf)), reading.budget.for_buffer());
             let trace = read_trace(&mut text, &mut names, &mut reading.diagnostics, 0, threads, &reading.budget)?;
             (vec![trace], text.offset())
         };
-        let events: u64 = traces.iter().map(|trace| trace.events).sum();
-        let dump_events: u64 = traces.iter().map(|trace| trace.dump_events).sum();
+        let events: u64 = traces.iter().map(|trace| trace.event_count).sum();
+        let dump_events: u64 = traces.iter().map(|trace| trace.dump_event_count).sum();
         let mut dump = AllocationDump::default();
         let raw_types = reading.options.raw_types;
         let mut assembler = Assembler::new(&mut names, &mut reading.diagnostics, raw_types, &reading.budget);
         for trace in traces {
-            assembler.add(trace, &mut dump)?;
+            assembler.add_trace(trace, &mut dump)?;
         }
         if assembler.has_too_deep_backtraces() {
             return Err(ReadError::new(ReadErrorKind::NotSupported(
@@ -158,7 +158,7 @@ fn read_page(
 ) -> Result<(Vec<Trace>, u64), ReadError> {
     let Reading { budget, diagnostics, options, .. } = reading;
     let mut traces = Vec::new();
-    let mut page = Page::new(source);
+    let mut page = HtmlPage::new(source);
     while let Some(block) = page.next_block()? {
         if !block.is_closed {
             diagnostics.add(&problem_codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
@@ -172,15 +172,15 @@ fn read_page(
             }
         };
         inner.share_budget(budget);
-        let threads = if inner.is_start_whole { 1 } else { options.threads };
+        let threads = if inner.is_all_in_start { 1 } else { options.threads };
         let mut text = TraceText::new(Box::new(|buf| inner.fill(buf)), budget.for_buffer());
         traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, budget)?);
         drop(text);
-        if let Some(why) = inner.ended_early() {
+        if let Some(why) = inner.early_end_reason() {
             diagnostics.add(&BROKEN_COMPRESSION, 1, at, || why);
         }
     }
-    let (end, is_complete) = page.end();
+    let (end, is_complete) = page.end_and_completeness();
     // What is missing may hold another trace.
     if !is_complete {
         diagnostics.add(&problem_codes::TRUNCATED, 1, Position::Byte(end), String::new);

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::collector::DumpEvent;
-use super::dumps::{EntryColumns, HeapsV2, NodeRow};
+use super::event_dumps::{EntryColumns, HeapsV2, NodeOrTypeRow};
 use super::frame_stacks::{FrameCache, NO_NODE};
-use super::heap_maker::{HeapMaker, ModuleMap, UnnamedHeap, unescaped_twice};
+use super::heap_maker::{HeapMaker, ModuleMap, UnnamedHeap, undo_double_escape};
 use super::problem_codes;
 use super::raw_ids::NumberMap;
 use crate::allocations::{AllocationEntry, CountingMode, NameId, NameTable};
@@ -13,10 +13,11 @@ use crate::allocations::{AllocationEntry, CountingMode, NameId, NameTable};
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
 #[derive(Default)]
 pub(super) struct ProcessMaps {
+    /// Texts by the ids of strings.
     strings: NumberMap<NameId>,
-    /// Places in `rows`.
+    /// Places in `node_rows`.
     rows_by_node_id: NumberMap<u32>,
-    rows: Vec<NodeRow>,
+    node_rows: Vec<NodeOrTypeRow>,
     /// By row.
     frame_caches: Vec<FrameCache>,
     /// By row: its node in the heap at hand.
@@ -26,7 +27,7 @@ pub(super) struct ProcessMaps {
     /// Rows that have a node in the heap at hand.
     rows_in_heap: Vec<u32>,
     /// By id of a type: the id of the string that is its name.
-    types: FxHashMap<u64, u64>,
+    type_name_string_ids: FxHashMap<u64, u64>,
     /// Names of nodes were asked for whose string nobody had told.
     has_unnamed_nodes: bool,
 }
@@ -36,7 +37,7 @@ impl ProcessMaps {
     pub(super) fn merge_maps(&mut self, heaps: &HeapsV2, names: &mut NameTable) {
         let mut renamed = false;
         for &(id, name) in &heaps.strings {
-            let name = match unescaped_twice(names.text(name)) {
+            let name = match undo_double_escape(names.text(name)) {
                 Some(text) => names.intern(&text),
                 None => name,
             };
@@ -48,19 +49,19 @@ impl ProcessMaps {
         }
         for &node in &heaps.nodes {
             let Some(row) = self.rows_by_node_id.find(node.id) else {
-                self.rows_by_node_id.insert(node.id, self.rows.len() as u32);
-                self.rows.push(node);
+                self.rows_by_node_id.insert(node.id, self.node_rows.len() as u32);
+                self.node_rows.push(node);
                 self.frame_caches.push(FrameCache::EMPTY);
                 self.nodes_in_heap.push(NO_NODE);
                 continue;
             };
             let row = row as usize;
-            if self.rows[row] != node {
-                self.rows[row] = node;
+            if self.node_rows[row] != node {
+                self.node_rows[row] = node;
                 self.frame_caches[row] = FrameCache::EMPTY;
             }
         }
-        self.types.extend(heaps.types.iter().copied());
+        self.type_name_string_ids.extend(heaps.types.iter().copied());
     }
 
     /// Nodes may be called otherwise now: another memory map, or other strings.
@@ -107,7 +108,7 @@ impl ProcessMaps {
 
     /// The name of a type by its id, or what stands in for it.
     fn type_name_of_id(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {
-        match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
+        match self.type_name_string_ids.get(&id).and_then(|string| self.strings.find(*string)) {
             Some(name) => maker.type_name(name),
             None => {
                 maker.add_problem(&problem_codes::UNKNOWN_TYPE, event, || id.to_string());
@@ -133,18 +134,18 @@ impl ProcessMaps {
                 node => break node,
             }
             // A path longer than there are nodes goes in circles.
-            if path.len() >= self.rows.len() {
+            if path.len() >= self.node_rows.len() {
                 maker.add_problem(&problem_codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
                 break 0;
             }
             path.push(row);
-            match self.rows[row as usize].parent {
+            match self.node_rows[row as usize].parent {
                 Some(parent) => at = parent,
                 None => break 0,
             }
         };
         while let Some(row) = path.pop() {
-            let name_sid = self.rows[row as usize].name_sid;
+            let name_sid = self.node_rows[row as usize].name_sid;
             let cache = &mut self.frame_caches[row as usize];
             let name = cache.name(self.module_map_generation, || match self.strings.find(name_sid) {
                 Some(name) => maker.frame_name(name, modules),

@@ -25,7 +25,7 @@ impl RawId {
 
     /// The id that is written so.
     pub(super) fn of_text(text: &str, names: &mut NameTable) -> Self {
-        if let Some(id) = decimal(text.as_bytes()).and_then(Self::of_short_number) {
+        if let Some(id) = parse_plain_decimal(text.as_bytes()).and_then(Self::of_short_number) {
             return id;
         }
         let marked = names.intern(text).0 & !UNUSED_ID_BIT | TEXT_ID_BIT;
@@ -70,9 +70,9 @@ impl RawId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawEntry {
     /// With a mark when there are bytes.
-    backtrace: u32,
+    packed_backtrace: u32,
     /// With a mark when there are allocations.
-    type_id: u32,
+    packed_type_id: u32,
     bytes: u64,
     allocations: u64,
 }
@@ -85,32 +85,32 @@ impl RawEntry {
         allocations: Option<u64>,
     ) -> Self {
         RawEntry {
-            backtrace: RawId::pack(backtrace, bytes.is_some()),
-            type_id: RawId::pack(type_id, allocations.is_some()),
+            packed_backtrace: RawId::pack(backtrace, bytes.is_some()),
+            packed_type_id: RawId::pack(type_id, allocations.is_some()),
             bytes: bytes.unwrap_or(0),
             allocations: allocations.unwrap_or(0),
         }
     }
 
     pub(super) fn backtrace(&self) -> Option<RawId> {
-        RawId::unpack(self.backtrace).0
+        RawId::unpack(self.packed_backtrace).0
     }
 
     pub(super) fn type_id(&self) -> Option<RawId> {
-        RawId::unpack(self.type_id).0
+        RawId::unpack(self.packed_type_id).0
     }
 
     pub(super) fn bytes(&self) -> Option<u64> {
-        RawId::unpack(self.backtrace).1.then_some(self.bytes)
+        RawId::unpack(self.packed_backtrace).1.then_some(self.bytes)
     }
 
     pub(super) fn allocations(&self) -> Option<u64> {
-        RawId::unpack(self.type_id).1.then_some(self.allocations)
+        RawId::unpack(self.packed_type_id).1.then_some(self.allocations)
     }
 }
 
 /// A number in the one way in which numbers are written: other digits are another id.
-pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
+pub(super) fn parse_plain_decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 18 || (digits[0] == b'0' && digits.len() > 1) {
         return None;
     }
@@ -121,8 +121,8 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
 #[derive(Debug)]
 pub(super) struct NumberMap<T> {
     /// The first number that came.
-    base: u64,
-    /// By number, from `base` on.
+    first_number: u64,
+    /// By number, from `first_number` on.
     dense_values: Vec<Option<T>>,
     sparse_values: FxHashMap<u64, T>,
     /// Numbers that have a thing.
@@ -131,7 +131,7 @@ pub(super) struct NumberMap<T> {
 
 impl<T> Default for NumberMap<T> {
     fn default() -> Self {
-        NumberMap { base: 0, dense_values: Vec::new(), sparse_values: FxHashMap::default(), len: 0 }
+        NumberMap { first_number: 0, dense_values: Vec::new(), sparse_values: FxHashMap::default(), len: 0 }
     }
 }
 
@@ -141,13 +141,13 @@ impl<T: Copy> NumberMap<T> {
     }
 
     /// The place of a number in `dense_values`, which may not reach so far.
-    fn place(&self, number: u64) -> Option<usize> {
-        number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok())
+    fn dense_index(&self, number: u64) -> Option<usize> {
+        number.checked_sub(self.first_number).and_then(|place| usize::try_from(place).ok())
     }
 
     /// The value of a number. O(1).
     pub(super) fn find(&self, number: u64) -> Option<T> {
-        match self.place(number).and_then(|place| *self.dense_values.get(place)?) {
+        match self.dense_index(number).and_then(|place| *self.dense_values.get(place)?) {
             None if !self.sparse_values.is_empty() => self.sparse_values.get(&number).copied(),
             found => found,
         }
@@ -156,11 +156,11 @@ impl<T: Copy> NumberMap<T> {
     /// Gives a number to a thing; gives back the one that had it.
     pub(super) fn insert(&mut self, number: u64, thing: T) -> Option<T> {
         if self.len == 0 {
-            self.base = number;
+            self.first_number = number;
         }
         let before = self.find(number);
         self.len += usize::from(before.is_none());
-        match self.place(number) {
+        match self.dense_index(number) {
             // No more places than a few times what there is: numbers are from the file.
             Some(place) if place < 64 + 4 * self.len => {
                 if place >= self.dense_values.len() {

@@ -1,19 +1,19 @@
 //! A cursor over the JSON subset that Chromium writes (no escapes, signs or fractions). It returns `None` on anything else;
 //! the caller falls back to serde_json.
 
-use super::raw_ids::{RawId, decimal};
+use super::raw_ids::{RawId, parse_plain_decimal};
 use crate::input::text::hex_digit;
 
 /// The cursor. Every method returns `None` where the text is not of the subset.
-pub(super) struct SimpleJson<'a> {
+pub(super) struct SimpleJsonCursor<'a> {
     json: &'a [u8],
     pub(super) offset: usize,
 }
 
-impl<'a> SimpleJson<'a> {
+impl<'a> SimpleJsonCursor<'a> {
     /// Begins behind the first bytes.
     pub(super) fn new(json: &'a [u8], at: usize) -> Self {
-        SimpleJson { json, offset: at }
+        SimpleJsonCursor { json, offset: at }
     }
 
     #[inline]
@@ -47,7 +47,7 @@ impl<'a> SimpleJson<'a> {
 
     /// Elements up to the closing bracket; at least one.
     #[inline]
-    pub(super) fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+    pub(super) fn for_each_element(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         loop {
             element(self)?;
             match self.next()? {
@@ -60,7 +60,7 @@ impl<'a> SimpleJson<'a> {
 
     /// The members of an object; at least one.
     #[inline]
-    pub(super) fn members(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
+    pub(super) fn for_each_member(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         loop {
             self.expect(b'"')?;
@@ -91,7 +91,7 @@ impl<'a> SimpleJson<'a> {
         let rest = &self.json[self.offset..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
         self.offset += length;
-        decimal(&rest[..length])
+        parse_plain_decimal(&rest[..length])
     }
 
     #[inline]
@@ -103,7 +103,11 @@ impl<'a> SimpleJson<'a> {
         if rest[length] != b'"' {
             return None;
         }
-        if length == 0 { Some(RawId::EMPTY_TEXT) } else { RawId::of_short_number(decimal(&rest[..length])?) }
+        if length == 0 {
+            Some(RawId::EMPTY_TEXT)
+        } else {
+            RawId::of_short_number(parse_plain_decimal(&rest[..length])?)
+        }
     }
 
     /// Up to 16 hexadecimal digits in quotes.

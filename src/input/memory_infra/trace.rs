@@ -5,7 +5,7 @@ use std::sync::mpsc::{channel, sync_channel};
 
 use memchr::memmem::Finder;
 
-use super::collector::{Collector, Trace, TraceItem};
+use super::collector::{Trace, TraceCollector, TraceItem};
 use super::problem_codes;
 use super::trace_text::{JsonValue, TraceText};
 use crate::allocations::NameTable;
@@ -22,7 +22,7 @@ pub(super) fn read_trace(
     threads: usize,
     budget: &MemoryBudget,
 ) -> Result<Trace, ReadError> {
-    let mut collector = Collector {
+    let mut collector = TraceCollector {
         trace: Trace::default(),
         names,
         diagnostics: Diagnostics::default(),
@@ -33,7 +33,7 @@ pub(super) fn read_trace(
     };
     let mut found = Diagnostics::default();
     let mut events = 0;
-    let mut find = |hand_on: TakeItem<'_>| {
+    let mut find = |hand_on: ItemHandler<'_>| {
         let phase = Finder::new(b"\"ph\"");
         let mut reader =
             TraceReader { event_count: 0, diagnostics: &mut found, trace_offset: before, phase_finder: phase, hand_on };
@@ -49,13 +49,13 @@ pub(super) fn read_trace(
     // An event's fault can lie where the next problem does, and comes before it.
     diagnostics.merge_block(&mut collector.diagnostics, 0);
     diagnostics.merge_block(&mut found, 0);
-    collector.trace.events = events;
+    collector.trace.event_count = events;
     collector.trace.share = collector.share;
     Ok(collector.trace)
 }
 
 /// Takes an item of the trace with its JSON and its offset.
-type TakeItem<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
+type ItemHandler<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
 
 /// Finds the events of a trace, and hands on those that may matter.
 struct TraceReader<'a> {
@@ -63,7 +63,7 @@ struct TraceReader<'a> {
     diagnostics: &'a mut Diagnostics,
     trace_offset: u64,
     phase_finder: Finder<'static>,
-    hand_on: TakeItem<'a>,
+    hand_on: ItemHandler<'a>,
 }
 
 impl TraceReader<'_> {
@@ -145,7 +145,7 @@ impl TraceReader<'_> {
             }
             // A bracket that closes something else would be skipped as a value of no length.
             (_, Some(b'}' | b']' | b',')) => Ok(true),
-            _ => text.skip(),
+            _ => text.skip_value(),
         }
     }
 
@@ -155,7 +155,7 @@ impl TraceReader<'_> {
         match text.peek()? {
             Some(b'}' | b']' | b':' | b',') => text.advance(),
             _ => {
-                text.skip()?;
+                text.skip_value()?;
             }
         }
         Ok(())
@@ -171,9 +171,9 @@ impl TraceReader<'_> {
                 }
                 b',' => text.advance(),
                 b'{' => match text.take_value()? {
-                    JsonValue::Whole(json, offset) => self.pass_event(json, offset, true)?,
+                    JsonValue::Whole(json, offset) => self.hand_on_event(json, offset, true)?,
                     JsonValue::Truncated(json, offset) => {
-                        self.pass_event(json, offset, false)?;
+                        self.hand_on_event(json, offset, false)?;
                         self.add_problem(&problem_codes::TRUNCATED, offset);
                         return Ok(false);
                     }
@@ -188,7 +188,7 @@ impl TraceReader<'_> {
     }
 
     /// Counts an event, complete or cut, and hands it on if it may matter: in one that is cut the phase may be missing.
-    fn pass_event(&mut self, json: &[u8], offset: u64, is_whole: bool) -> io::Result<()> {
+    fn hand_on_event(&mut self, json: &[u8], offset: u64, is_whole: bool) -> io::Result<()> {
         self.event_count += 1;
         if !is_whole {
             (self.hand_on)(TraceItem::CutEvent, json, offset)
@@ -217,24 +217,24 @@ impl TraceReader<'_> {
 struct JsonBatch {
     text: Vec<u8>,
     /// (what, its end in the text, its place in the file)
-    pieces: Vec<(TraceItem, usize, u64)>,
+    items: Vec<(TraceItem, usize, u64)>,
     share: MemoryShare,
 }
 
 impl JsonBatch {
     fn new(budget: &MemoryBudget) -> Self {
-        JsonBatch { text: Vec::new(), pieces: Vec::new(), share: budget.for_buffer() }
+        JsonBatch { text: Vec::new(), items: Vec::new(), share: budget.for_buffer() }
     }
 
-    fn add(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
+    fn add_item(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
         let needed = self.text.len() + json.len();
         if needed > self.text.capacity() {
-            self.share.hold((self.text.capacity() + needed) as u64)?;
+            self.share.set_held_bytes((self.text.capacity() + needed) as u64)?;
             self.text.reserve_exact(needed.max(2 * BATCH_BYTES) - self.text.len());
-            self.share.hold(self.text.capacity() as u64)?;
+            self.share.set_held_bytes(self.text.capacity() as u64)?;
         }
         self.text.extend_from_slice(json);
-        self.pieces.push((found, self.text.len(), offset));
+        self.items.push((found, self.text.len(), offset));
         Ok(())
     }
 }
@@ -245,7 +245,7 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// Calls `take` with what `find`, in another thread, hands on, in the same order. The first error ends both.
 fn pass_items_between_threads(
     budget: &MemoryBudget,
-    find: impl FnOnce(TakeItem<'_>) -> io::Result<()> + Send,
+    find: impl FnOnce(ItemHandler<'_>) -> io::Result<()> + Send,
     mut take: impl FnMut(TraceItem, &[u8], u64) -> Result<(), BuildError>,
 ) -> Result<(), ReadError> {
     // One batch on its way: what waits is memory.
@@ -255,7 +255,7 @@ fn pass_items_between_threads(
         let finding = scope.spawn(move || {
             let mut batch = JsonBatch::new(budget);
             let read = find(&mut |found, json, offset| {
-                batch.add(found, json, offset).map_err(io::Error::other)?;
+                batch.add_item(found, json, offset).map_err(io::Error::other)?;
                 if batch.text.len() >= BATCH_BYTES {
                     let next = used.try_recv().unwrap_or_else(|_| JsonBatch::new(budget));
                     // Nobody takes it when the other thread has met an error.
@@ -269,7 +269,7 @@ fn pass_items_between_threads(
         let mut refused = None;
         'taking: for mut batch in &batches {
             let mut start = 0;
-            for &(found, end, offset) in &batch.pieces {
+            for &(found, end, offset) in &batch.items {
                 if let Err(error) = take(found, &batch.text[start..end], offset) {
                     refused = Some(error);
                     break 'taking;
@@ -280,7 +280,7 @@ fn pass_items_between_threads(
                 continue;
             }
             batch.text.clear();
-            batch.pieces.clear();
+            batch.items.clear();
             // Nobody waits for the last ones.
             let _ = give_back.send(batch);
         }

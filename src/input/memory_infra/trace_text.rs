@@ -24,7 +24,7 @@ pub(super) struct TraceText<'s> {
     filled_bytes: usize,
     /// Bytes before `buffer`.
     bytes_before: u64,
-    has_ended: bool,
+    source_ended: bool,
     share: MemoryShare,
 }
 
@@ -50,7 +50,7 @@ impl<'s> TraceText<'s> {
             used_bytes: 0,
             filled_bytes: 0,
             bytes_before: 0,
-            has_ended: false,
+            source_ended: false,
             share,
         }
     }
@@ -62,7 +62,7 @@ impl<'s> TraceText<'s> {
 
     /// More bytes behind those that are kept from `keep` on; the new place of `keep` is 0. False at the end.
     fn read_more(&mut self, keep: usize) -> io::Result<bool> {
-        if self.has_ended {
+        if self.source_ended {
             return Ok(false);
         }
         self.buffer.copy_within(keep..self.filled_bytes, 0);
@@ -72,14 +72,14 @@ impl<'s> TraceText<'s> {
         if self.buffer.len() - self.filled_bytes < READ_BYTES / 2 {
             let (length, larger) = (self.buffer.len(), self.buffer.len() * 2);
             // While it moves, it is there twice.
-            self.share.hold((length + larger) as u64).map_err(io::Error::other)?;
+            self.share.set_held_bytes((length + larger) as u64).map_err(io::Error::other)?;
             self.buffer.reserve_exact(larger - length);
             self.buffer.resize(larger, 0);
-            self.share.hold(larger as u64).map_err(io::Error::other)?;
+            self.share.set_held_bytes(larger as u64).map_err(io::Error::other)?;
         }
         let got = (self.fill_bytes)(&mut self.buffer[self.filled_bytes..])?;
         self.filled_bytes += got;
-        self.has_ended = got == 0;
+        self.source_ended = got == 0;
         Ok(got > 0)
     }
 
@@ -104,7 +104,7 @@ impl<'s> TraceText<'s> {
     }
 
     /// Passes a value and keeps nothing of it. False when the file ends in it.
-    pub(super) fn skip(&mut self) -> io::Result<bool> {
+    pub(super) fn skip_value(&mut self) -> io::Result<bool> {
         let mut scan = ValueEndScanner::default();
         loop {
             if let Some(length) = scan.find_end(&self.buffer[self.used_bytes..self.filled_bytes]) {
@@ -131,7 +131,7 @@ impl<'s> TraceText<'s> {
             length = self.filled_bytes - self.used_bytes;
             if length > MAX_VALUE_BYTES {
                 let from = self.offset();
-                self.skip()?;
+                self.skip_value()?;
                 return Ok(JsonValue::TooLong(from));
             }
             if !self.read_more(self.used_bytes)? {

@@ -1,14 +1,14 @@
 //! From the collected events to the graph of one snapshot.
 
-use super::collector::Collector;
-use super::fields::text_of_utf16;
+use super::collector::EventCollector;
+use super::primitives::text_of_utf16;
 use super::problem_codes::*;
 use super::rundown::Rundown;
 use super::snapshot_store::{GraphStore, SnapshotStore};
 use super::snapshots::{BulkStream, HeapEventKind, Snapshot, find_snapshots};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
-use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, is_array_name};
+use crate::input::dotnet::{HOW_TO_COLLECT_SNAPSHOT, is_array_name, source_type_name};
 use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, SnapshotChoice, SnapshotInfo};
 
 /// The parts of the snapshot that was asked for.
@@ -18,8 +18,8 @@ pub(super) struct SelectedSnapshot {
     edges: BulkStream,
 }
 
-impl Collector {
-    /// Finds the snapshots, and takes the one that was asked for.
+impl EventCollector {
+    /// Finds the snapshots, tells `reading` of all, and takes the one that was asked for.
     pub(super) fn select_snapshot(&mut self, reading: &mut Reading) -> Result<SelectedSnapshot, ReadError> {
         self.heap_events.sort_by_key(|event| (event.timestamp, event.offset));
         let mut snapshots = find_snapshots(&self.heap_events);
@@ -29,7 +29,7 @@ impl Collector {
             } else {
                 "this trace has no GC heap snapshot"
             };
-            return Err(ReadError::new(ReadErrorKind::NoHeap(format!("{cut}; {HOW_TO_COLLECT}"))));
+            return Err(ReadError::new(ReadErrorKind::NoHeap(format!("{cut}; {HOW_TO_COLLECT_SNAPSHOT}"))));
         }
         let first = |wanted: &dyn Fn(&Snapshot) -> bool| snapshots.iter().position(wanted);
         let at = match reading.options.snapshot {
@@ -45,15 +45,15 @@ impl Collector {
         reading.info.snapshots = snapshots.iter().map(|snapshot| self.snapshot_info(snapshot)).collect();
         reading.info.snapshots[at].chosen = true;
         let snapshot = snapshots.swap_remove(at);
-        let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
+        let (nodes, edges) = (snapshot.node_stream(&self.heap_events), snapshot.edge_stream(&self.heap_events));
         Ok(SelectedSnapshot { snapshot, nodes, edges })
     }
 
     /// What is said of a snapshot, chosen or not.
     fn snapshot_info(&self, snapshot: &Snapshot) -> SnapshotInfo {
-        let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
+        let (nodes, edges) = (snapshot.node_stream(&self.heap_events), snapshot.edge_stream(&self.heap_events));
         let unix_ms = self.recording.filter(|trace| trace.ticks_per_second > 0).and_then(|trace| {
-            let ticks = i128::from(snapshot.first_ticks) - i128::from(trace.ticks);
+            let ticks = i128::from(snapshot.first_ticks) - i128::from(trace.start_ticks);
             let ms = i128::from(trace.unix_ms?) + ticks * 1000 / i128::from(trace.ticks_per_second);
             Some(i64::try_from(ms).unwrap_or(i64::MAX))
         });
@@ -98,11 +98,11 @@ impl Collector {
         // behind a snapshot that does not add up is of the snapshot.
         let adds_up = nodes.missing_events.0 + edges.missing_events.0 == 0 && declared == sent;
         for gap in &self.gaps {
-            let within = !adds_up || (gap.from <= snapshot.last_ticks && gap.until >= snapshot.first_ticks);
+            let within = !adds_up || (gap.from_ticks <= snapshot.last_ticks && gap.until_ticks >= snapshot.first_ticks);
             let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
-            self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
+            self.diagnostics.add(code, gap.lost_event_count, Position::Byte(gap.offset), String::new);
         }
-        if self.rundown.modules.is_empty() {
+        if self.rundown.module_names.is_empty() {
             self.add_problem(&NO_RUNDOWN, 0);
         }
         for are_roots in [true, false] {
@@ -150,13 +150,13 @@ impl Collector {
             ("statics", statics),
             ("dependent_handles", dependents),
             ("com_objects", com),
-            ("com_wrappers", self.runtime_callable_wrappers),
+            ("com_wrappers", self.runtime_callable_wrapper_count),
             ("types", self.types.described_types.len() as u64),
-            ("modules", self.rundown.modules.len() as u64),
-            ("methods", self.rundown.methods.len() as u64),
-            ("events", self.events),
+            ("modules", self.rundown.module_names.len() as u64),
+            ("methods", self.rundown.method_name_bounds.len() as u64),
+            ("events", self.event_count),
         ]);
-        info.producer = self.rundown.runtime.clone();
+        info.producer = self.rundown.runtime_version.clone();
         let (declared, sent) = (selected.nodes.declared_references, selected.edges.count);
         info.trailer = Some(if declared == sent {
             "objects say they have as many references as there are".into()
@@ -169,16 +169,20 @@ impl Collector {
     /// The name of the program, or the number of its process.
     pub(super) fn section_name(&self) -> String {
         let process = self.recording.map_or(0, |trace| trace.process_id);
-        self.rundown.program().unwrap_or_else(|| format!("process {process}"))
+        self.rundown.program_name().unwrap_or_else(|| format!("process {process}"))
     }
 
     /// The builder of the selected snapshot. Takes the store; the collector is of no other use after. Error: if there
     /// is no memory for it.
-    pub(super) fn build(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Result<GraphBuilder, BuildError> {
+    pub(super) fn finish_builder(
+        &mut self,
+        selected: &SelectedSnapshot,
+        raw_types: bool,
+    ) -> Result<GraphBuilder, BuildError> {
         let SnapshotStore::Graph(store) = std::mem::take(&mut self.store) else {
             return Ok(GraphBuilder::default());
         };
-        let GraphStore { mut builder, section, slots, .. } = *store;
+        let GraphStore { mut builder, section, type_slots: slots, .. } = *store;
         builder.keep_chunks(&selected.nodes.pieces, &selected.edges.pieces)?;
         let objects = usize::try_from(selected.nodes.contiguous_count).unwrap_or(usize::MAX);
         builder.pair_references(objects, selected.edges.contiguous_count);
@@ -198,8 +202,8 @@ impl Collector {
 
     fn name_types(&mut self, builder: &mut GraphBuilder, slots: &[u32], raw_types: bool) -> Result<(), BuildError> {
         for (number, &slot) in slots.iter().enumerate() {
-            let (name, module) = name_of_type(&self.types, &self.rundown, number, raw_types);
-            builder.check_name(name.len())?;
+            let (name, module) = type_name_and_module(&self.types, &self.rundown, number, raw_types);
+            builder.check_name_memory(name.len())?;
             builder.name_type_apart(TypeSlot(slot), &name, module.as_deref());
         }
         self.report_missing_types();
@@ -237,7 +241,7 @@ impl Collector {
                             RootKind::Other(kind.into())
                         }
                     };
-                    let method = if kind == RootKind::Local { self.rundown.method(root.root_id) } else { None };
+                    let method = if kind == RootKind::Local { self.rundown.method_name(root.root_id) } else { None };
                     if root.object != 0 {
                         let name = method.map(|method| builder.intern_text(&method));
                         builder.add_root_record(section, RootRecord { name, ..record(root.object, kind, root.flags) });
@@ -245,8 +249,8 @@ impl Collector {
                 }
             }
             HeapEventKind::StaticRoots(rows) => {
-                for field in self.statics[rows].iter().filter(|field| field.object != 0) {
-                    let name = text_of_utf16(&self.field_names[field.name.clone()]);
+                for field in self.static_roots[rows].iter().filter(|field| field.object != 0) {
+                    let name = text_of_utf16(&self.static_field_names[field.name.clone()]);
                     let flags = if field.flags & 1 != 0 { RootFlags::THREAD_LOCAL } else { 0 };
                     let name = Some(builder.intern_text(&name));
                     let root = record(field.object, RootKind::Static, flags);
@@ -255,7 +259,7 @@ impl Collector {
             }
             HeapEventKind::ComReferences(rows) => {
                 for object in self.com_references[rows].iter().filter(|object| object.object != 0) {
-                    let held = object.flags & 1 != 0 || object.references > 0;
+                    let held = object.flags & 1 != 0 || object.reference_count > 0;
                     let flags = RootFlags::REF_COUNTED | if held { 0 } else { RootFlags::WEAK };
                     builder.add_root_record(section, record(object.object, RootKind::Com, flags));
                 }
@@ -276,7 +280,7 @@ impl Collector {
         if let SnapshotStore::Counts(counts) = &self.store {
             let totals = counts.totals_of(&selected.nodes.pieces, &mut self.diagnostics);
             let names = 0..totals.by_slot.len();
-            let names = names.map(|number| name_of_type(&self.types, &self.rundown, number, raw_types).0);
+            let names = names.map(|number| type_name_and_module(&self.types, &self.rundown, number, raw_types).0);
             types = totals.by_name(names);
         }
         self.report_missing_types();
@@ -285,17 +289,23 @@ impl Collector {
 }
 
 /// The name of a type number, and its module as far as it is known.
-fn name_of_type(types: &TraceTypes, rundown: &Rundown, number: usize, raw_types: bool) -> (String, Option<String>) {
+fn type_name_and_module(
+    types: &TraceTypes,
+    rundown: &Rundown,
+    number: usize,
+    raw_types: bool,
+) -> (String, Option<String>) {
     let id = types.ids[number];
     let Some(info) = types.described_types.get(&id) else { return (format!("<type {id:#x}>"), None) };
-    let module = rundown.module(info.module).map_or_else(|| format!("Module({:#x})", info.module), String::from);
+    let module =
+        rundown.module_name(info.module_id).map_or_else(|| format!("Module({:#x})", info.module_id), String::from);
     let rank = if info.is_array && !is_array_name(&info.name) { "[]" } else { "" };
     let name = if info.name.is_empty() {
         format!("Type({:#x}){rank} of {module}", info.token)
     } else if raw_types {
         info.name.to_string()
     } else {
-        clean_type_name(&info.name) + rank
+        source_type_name(&info.name) + rank
     };
     (name, Some(module))
 }

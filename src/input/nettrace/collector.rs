@@ -7,10 +7,10 @@ use nom::Parser;
 use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
-use super::events::{Event, Sequences, for_each_event, for_each_sequence_number};
-use super::fields::{Parsed, varu32, varu64};
+use super::events::{Event, SequenceNumbers, for_each_event, for_each_sequence_number};
 use super::metadata::{self, DeclaredEvent, EventKind};
 use super::payload::{self, ComReference, DependentHandle, RootEdge, StaticRoot};
+use super::primitives::{Parsed, varu32, varu64};
 use super::problem_codes::*;
 use super::recording::{BlockKind, Recording};
 use super::rundown::{RUNTIME_VERSION_END, Rundown};
@@ -19,39 +19,39 @@ use super::snapshots::{BulkEvent, EventGap, HeapEvent, HeapEventKind};
 use super::types::TraceTypes;
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::observer::ObjectTally;
-use crate::input::{Blot, Diagnostics, Position, ProblemCode};
+use crate::input::{BlottedPart, Diagnostics, Position, ProblemCode};
 
 /// Takes the blocks of a trace, in the order of the file.
 #[derive(Default)]
-pub(super) struct Collector {
+pub(super) struct EventCollector {
     pub(super) store: SnapshotStore,
     pub(super) heap_events: Vec<HeapEvent>,
     pub(super) types: TraceTypes,
     pub(super) roots: Vec<RootEdge>,
     pub(super) dependent_handles: Vec<DependentHandle>,
-    pub(super) statics: Vec<StaticRoot>,
+    pub(super) static_roots: Vec<StaticRoot>,
     /// Names of static fields, as they came.
-    pub(super) field_names: Vec<u8>,
+    pub(super) static_field_names: Vec<u8>,
     pub(super) com_references: Vec<ComReference>,
     pub(super) rundown: Rundown,
     /// Facts of the recording, once they came.
     pub(super) recording: Option<Recording>,
     pub(super) diagnostics: Diagnostics,
     /// Events of all kinds.
-    pub(super) events: u64,
-    pub(super) runtime_callable_wrappers: u64,
+    pub(super) event_count: u64,
+    pub(super) runtime_callable_wrapper_count: u64,
     /// Set by what cannot be built; the first counts.
-    pub(super) error: Option<BuildError>,
+    pub(super) build_error: Option<BuildError>,
     /// By metadata id.
     declared_events: FxHashMap<u32, DeclaredEvent>,
-    sequences: Sequences,
+    sequences: SequenceNumbers,
     /// Where events were lost.
     pub(super) gaps: Vec<EventGap>,
     /// Process of each thread index (version 6).
     thread_processes: FxHashMap<u64, u64>,
     pointer_bytes: usize,
     /// Parts of the file that tell of more than the heap, where they are asked for.
-    pub(super) private_parts: Option<Vec<Blot>>,
+    pub(super) private_parts: Option<Vec<BlottedPart>>,
     /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
     tally: ObjectTally,
@@ -60,10 +60,10 @@ pub(super) struct Collector {
 /// Events between two looks at what was kept of them.
 const EVENTS_PER_MEMORY_CHECK: u64 = 256;
 
-impl Collector {
+impl EventCollector {
     /// `share` is of content.
     pub(super) fn new(store: SnapshotStore, share: MemoryShare, tally: ObjectTally) -> Self {
-        Collector { store, pointer_bytes: 8, share, tally, ..Collector::default() }
+        EventCollector { store, pointer_bytes: 8, share, tally, ..EventCollector::default() }
     }
 
     /// Notes when what is kept takes more memory than it may.
@@ -76,20 +76,20 @@ impl Collector {
             + self.types.memory_bytes()
             + self.roots.len() * size_of::<RootEdge>()
             + self.dependent_handles.len() * size_of::<DependentHandle>()
-            + self.statics.len() * size_of::<StaticRoot>()
-            + self.field_names.len()
+            + self.static_roots.len() * size_of::<StaticRoot>()
+            + self.static_field_names.len()
             + self.com_references.len() * size_of::<ComReference>()
             + self.rundown.memory_bytes()
             + self.gaps.len() * size_of::<EventGap>()
             + places * TABLE_SLOT_BYTES
             + self.store.memory_bytes();
-        self.error = self.error.or(self.share.hold(bytes as u64).err());
+        self.build_error = self.build_error.or(self.share.set_held_bytes(bytes as u64).err());
     }
 
     /// Returns the error of data that cannot be built, once it shows: reading on is of no use. Error: that.
     pub(super) fn check_error(&mut self) -> Result<(), BuildError> {
         self.check_memory();
-        self.error.map_or(Ok(()), Err)
+        self.build_error.map_or(Ok(()), Err)
     }
 
     pub(super) fn add_problem(&mut self, code: &'static ProblemCode, offset: u64) {
@@ -125,13 +125,13 @@ impl Collector {
                 let mut rest = content.get(2 + usize::from(header)..).ok_or(0usize)?;
                 while !rest.is_empty() {
                     let (after, declared) = metadata::row_of_version6(rest).map_err(|_| good(rest))?;
-                    self.declared_events.insert(declared.id, declared);
+                    self.declared_events.insert(declared.metadata_id, declared);
                     rest = after;
                 }
                 Ok(())
             }
             BlockKind::Metadata => {
-                let (read, (bad, first)) = metadata::read_block(content, offset, &mut self.declared_events);
+                let (read, (bad, first)) = metadata::read_metadata_block(content, offset, &mut self.declared_events);
                 read?;
                 self.diagnostics.add(&MALFORMED_EVENT, bad.min(1), Position::Byte(first), String::new);
                 Ok(())
@@ -194,30 +194,36 @@ impl Collector {
 
     /// Takes the number of an event, or the one that a thread has reached; notes a gap where events were lost before.
     fn note_lost_events(&mut self, thread: u64, number: u32, time: u64, offset: u64, is_reached: bool) {
-        if let Some((lost, from)) = self.sequences.count_lost(thread, number, time, is_reached) {
-            self.gaps.push(EventGap { from, until: time, events: lost.into(), offset });
+        if let Some((lost, from)) = self.sequences.advance_and_count_lost(thread, number, time, is_reached) {
+            self.gaps.push(EventGap { from_ticks: from, until_ticks: time, lost_event_count: lost.into(), offset });
         }
     }
 
     fn take_event(&mut self, event: &Event<'_>) {
-        self.events += 1;
-        if self.events.is_multiple_of(EVENTS_PER_MEMORY_CHECK) {
+        self.event_count += 1;
+        if self.event_count.is_multiple_of(EVENTS_PER_MEMORY_CHECK) {
             self.check_memory();
         }
-        if self.error.is_some() {
+        if self.build_error.is_some() {
             return;
         }
-        self.note_lost_events(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
+        self.note_lost_events(
+            event.capture_thread,
+            event.sequence_number,
+            event.timestamp,
+            event.payload_offset,
+            false,
+        );
         let declared = self.declared_events.get(&event.metadata_id).copied();
         if self.private_parts.is_some() {
             self.note_private_event(declared.map(|declared| declared.kind), event);
         }
         let Some(DeclaredEvent { kind, version, .. }) = declared else {
-            self.add_problem(&UNKNOWN_METADATA, event.offset);
+            self.add_problem(&UNKNOWN_METADATA, event.payload_offset);
             return;
         };
         if kind != EventKind::Other && self.take_payload(kind, version, event).is_err() {
-            self.add_problem(&MALFORMED_EVENT, event.offset);
+            self.add_problem(&MALFORMED_EVENT, event.payload_offset);
         }
     }
 
@@ -232,11 +238,14 @@ impl Collector {
     fn note_private_event(&mut self, kind: Option<EventKind>, event: &Event<'_>) {
         let (from, instead) = match kind {
             Some(EventKind::RuntimeInformation) => (event.payload.len().min(RUNTIME_VERSION_END), Vec::new()),
-            Some(EventKind::ProcessInfo) => (0, Rundown::program_of(event.payload)),
+            Some(EventKind::ProcessInfo) => (0, Rundown::program_name_utf16(event.payload)),
             Some(EventKind::Other) | None => (0, Vec::new()),
             Some(_) => return,
         };
-        self.add_private_part(event.offset + from as u64..event.offset + event.payload.len() as u64, instead);
+        self.add_private_part(
+            event.payload_offset + from as u64..event.payload_offset + event.payload.len() as u64,
+            instead,
+        );
     }
 
     /// Takes what an event of this kind holds. Error: if it is shorter than it says.
@@ -250,11 +259,11 @@ impl Collector {
             EventKind::RuntimeInformation => return require_parsed(self.rundown.add_runtime(payload)),
             EventKind::ProcessInfo => return require_parsed(self.rundown.add_process(payload)),
             EventKind::RuntimeCallableWrappers => {
-                self.runtime_callable_wrappers += u64::from(payload::first_number(payload)?);
+                self.runtime_callable_wrapper_count += u64::from(payload::first_number(payload)?);
                 return Ok(());
             }
             EventKind::GcStart => payload::gc_start(payload, version)?,
-            EventKind::GcEnd => HeapEventKind::CollectionEnd { count: payload::first_number(payload)? },
+            EventKind::GcEnd => HeapEventKind::CollectionEnd { collection_number: payload::first_number(payload)? },
             EventKind::GenAwareBegin => HeapEventKind::GenAwareBegin,
             EventKind::GenAwareEnd => HeapEventKind::GenAwareEnd,
             EventKind::GenerationRange => {
@@ -263,20 +272,20 @@ impl Collector {
             EventKind::Nodes | EventKind::Edges => return self.take_bulk_event(kind, event),
             EventKind::RootEdges => {
                 let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
-                HeapEventKind::Roots { index, rows: rows.checked(self, event) }
+                HeapEventKind::Roots { index, rows: rows.into_rows_reporting_missing(self, event) }
             }
             EventKind::DependentHandles => {
                 let (index, rows) =
                     payload::dependent_handles(payload, self.pointer_bytes, &mut self.dependent_handles)?;
-                HeapEventKind::DependentHandles { index, rows: rows.checked(self, event) }
+                HeapEventKind::DependentHandles { index, rows: rows.into_rows_reporting_missing(self, event) }
             }
             EventKind::StaticRoots => {
-                let rows = payload::static_roots(payload, &mut self.statics, &mut self.field_names)?;
-                HeapEventKind::StaticRoots(rows.checked(self, event))
+                let rows = payload::static_roots(payload, &mut self.static_roots, &mut self.static_field_names)?;
+                HeapEventKind::StaticRoots(rows.into_rows_reporting_missing(self, event))
             }
             EventKind::ComCallableWrappers => {
-                let rows = payload::com_callable(payload, &mut self.com_references)?;
-                HeapEventKind::ComReferences(rows.checked(self, event))
+                let rows = payload::com_callable_wrappers(payload, &mut self.com_references)?;
+                HeapEventKind::ComReferences(rows.into_rows_reporting_missing(self, event))
             }
         };
         self.keep_heap_event(event, heap_event);
@@ -285,27 +294,30 @@ impl Collector {
 
     fn keep_heap_event(&mut self, event: &Event<'_>, kind: HeapEventKind) {
         let process = self.thread_processes.get(&event.thread).copied().unwrap_or(0);
-        self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
+        self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.payload_offset, process, kind });
     }
 
     fn take_bulk_event(&mut self, kind: EventKind, event: &Event<'_>) -> Result<(), ()> {
         let head = payload::bulk_head(event.payload)?;
         let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == EventKind::Nodes {
-            (self.store.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), HeapEventKind::Nodes)
+            (
+                self.store.add_nodes(head, event.payload_offset, self.pointer_bytes, &mut self.types),
+                HeapEventKind::Nodes,
+            )
         } else {
-            (self.store.add_edges(head, event.offset, self.pointer_bytes), HeapEventKind::Edges)
+            (self.store.add_edges(head, event.payload_offset, self.pointer_bytes), HeapEventKind::Edges)
         };
         match added {
             Ok(bulk) => {
                 if kind == EventKind::Nodes {
-                    self.tally.add(bulk.count as usize);
+                    self.tally.add_and_report(bulk.count as usize);
                 }
                 self.keep_heap_event(event, heap_event(bulk));
                 // What is short of its count was read as far as it goes.
                 if bulk.count < u64::from(head.count) { Err(()) } else { Ok(()) }
             }
             Err(error) => {
-                self.error = self.error.or(Some(error));
+                self.build_error = self.build_error.or(Some(error));
                 Ok(())
             }
         }
@@ -323,9 +335,9 @@ fn require_parsed(parsed: Parsed<'_, ()>) -> Result<(), ()> {
 
 impl payload::AddedRows {
     /// The rows; a problem when they are fewer than the event says.
-    fn checked(self, collector: &mut Collector, event: &Event<'_>) -> Range<usize> {
-        if !self.complete {
-            collector.add_problem(&MALFORMED_EVENT, event.offset);
+    fn into_rows_reporting_missing(self, collector: &mut EventCollector, event: &Event<'_>) -> Range<usize> {
+        if !self.is_complete {
+            collector.add_problem(&MALFORMED_EVENT, event.payload_offset);
         }
         self.rows
     }

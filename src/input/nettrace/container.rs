@@ -4,8 +4,8 @@ use nom::Parser;
 use nom::bytes::complete::{tag, take};
 use nom::number::complete::{le_i32, le_u32};
 
-use super::collector::Collector;
-use super::fields::Parsed;
+use super::collector::EventCollector;
+use super::primitives::Parsed;
 use super::problem_codes::*;
 use super::recording::{BlockKind, recording, recording_of_version6};
 use super::window::Window;
@@ -25,20 +25,20 @@ pub(super) const OBJECT_START: &[u8] = &[BEGIN_OBJECT_TAG, BEGIN_OBJECT_TAG, NUL
 
 /// Reads all blocks into `collector`; gives the version as words. Error: if the system cannot read, or the version is
 /// not known.
-pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Result<String, ReadError> {
+pub(super) fn read_blocks(window: &mut Window, collector: &mut EventCollector) -> Result<String, ReadError> {
     window.ahead(MAGIC.len())?;
     window.advance(MAGIC.len());
     let start = window.ahead(SERIALIZATION_MAGIC.len())?;
     if start.starts_with(SERIALIZATION_MAGIC) {
         window.advance(SERIALIZATION_MAGIC.len());
-        let version = read_objects(window, collector)?;
+        let version = read_object_blocks(window, collector)?;
         return Ok(version.map_or("4".into(), |version| version.to_string()));
     }
     let version: Parsed<'_, (u32, u32, u32)> = (le_u32, le_u32, le_u32).parse(start);
     match version {
         Ok((_, (0, 6, minor))) => {
             window.advance(12);
-            read_plain_blocks(window, collector)?;
+            read_blocks_of_version6(window, collector)?;
             Ok(format!("6.{minor}"))
         }
         Ok((_, (0, major, _))) => Err(ReadError::new(ReadErrorKind::NotSupported(format!(
@@ -58,8 +58,8 @@ pub(super) fn object_type(input: &[u8]) -> Parsed<'_, (i32, &[u8])> {
     Ok((rest, (version, name)))
 }
 
-/// Versions 4 and 5: objects, one after another, until a null.
-fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option<i32>, ReadError> {
+/// Versions 4 and 5: objects, one after another, until a null or what cannot be read. Returns the version of the trace.
+fn read_object_blocks(window: &mut Window, collector: &mut EventCollector) -> Result<Option<i32>, ReadError> {
     let mut version = None;
     loop {
         let ahead = window.ahead(96)?;
@@ -100,7 +100,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
 }
 
 /// `i32 size`, zeros up to a file offset divisible by 4, content, `06`. Returns true if more follows.
-fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -> Result<bool, ReadError> {
+fn read_block(window: &mut Window, collector: &mut EventCollector, kind: BlockKind) -> Result<bool, ReadError> {
     let size = le_i32::<_, ()>(window.ahead(4)?).map_or(-1, |(_, size)| size);
     let start = window.offset + 4;
     let padding = (start.next_multiple_of(4) - start) as usize;
@@ -144,7 +144,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
 }
 
 /// Moves on to where the next block begins. Returns true if there is one.
-fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
+fn skip_to_object(window: &mut Window, collector: &mut EventCollector) -> Result<bool, ReadError> {
     let from = window.offset;
     loop {
         let ahead = window.ahead(64 * 1024)?;
@@ -167,7 +167,7 @@ fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool
 }
 
 /// The object of the recording: 48 bytes and `06`. Returns true if more follows.
-fn read_recording(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
+fn read_recording(window: &mut Window, collector: &mut EventCollector) -> Result<bool, ReadError> {
     let ahead = window.ahead(49)?;
     match recording(ahead) {
         Ok((rest, found)) => {
@@ -184,7 +184,7 @@ fn read_recording(window: &mut Window, collector: &mut Collector) -> Result<bool
 }
 
 /// Version 6: `u32 kind and size`, content, until kind 0.
-fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(), ReadError> {
+fn read_blocks_of_version6(window: &mut Window, collector: &mut EventCollector) -> Result<(), ReadError> {
     while let Ok((_, head)) = le_u32::<_, ()>(window.ahead(4)?) {
         let size = (head & 0xFF_FFFF) as usize;
         let kind = match head >> 24 {

@@ -8,14 +8,14 @@ use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
 
 use rustc_hash::FxHashMap;
 
-use super::fields::{Parsed, varu32, varu64};
+use super::primitives::{Parsed, varu32, varu64};
 
 /// An event of a block, of any kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Event<'a> {
     pub(super) metadata_id: u32,
     /// Its number among the events of the thread that wrote it.
-    pub(super) sequence: u32,
+    pub(super) sequence_number: u32,
     /// Of the thread that wrote the event; an index in version 6.
     pub(super) capture_thread: u64,
     /// The thread the event is about; an index in version 6.
@@ -23,7 +23,7 @@ pub(super) struct Event<'a> {
     pub(super) timestamp: u64,
     pub(super) payload: &'a [u8],
     /// Of the payload, in the file.
-    pub(super) offset: u64,
+    pub(super) payload_offset: u64,
 }
 
 /// Calls `each` for the events of a block's content; `offset` is that of the content in the file. Where the block is
@@ -46,7 +46,7 @@ pub(super) fn for_each_event<'a>(
         };
         let Ok((after, payload)) = parsed else { return Err(at) };
         event.payload = payload;
-        event.offset = offset + (content.len() - after.len() - payload.len()) as u64;
+        event.payload_offset = offset + (content.len() - after.len() - payload.len()) as u64;
         each(&event);
         rest = after;
         if !compressed && !version6 {
@@ -84,12 +84,12 @@ fn compressed_event<'a>(
     if flags & 0x02 != 0 {
         let step;
         (rest, step) = varu32(rest)?;
-        next.sequence = next.sequence.wrapping_add(step);
+        next.sequence_number = next.sequence_number.wrapping_add(step);
         (rest, next.capture_thread) = varu64(rest)?;
         (rest, _) = varu32(rest)?;
     }
     if version6 || next.metadata_id != 0 {
-        next.sequence = next.sequence.wrapping_add(1);
+        next.sequence_number = next.sequence_number.wrapping_add(1);
     }
     if flags & 0x04 != 0 {
         (rest, next.thread) = varu64(rest)?;
@@ -126,7 +126,7 @@ fn plain_event<'a>(input: &'a [u8], version6: bool, event: &mut Event<'a>) -> Pa
         (le_u32, le_u32, le_u64, le_u64, take(8usize), le_u64, take(ids_bytes), length_data(le_u32)).parse(blob)?;
     *event = Event {
         metadata_id: metadata_id & 0x7FFF_FFFF,
-        sequence,
+        sequence_number: sequence,
         capture_thread,
         thread,
         timestamp,
@@ -137,12 +137,18 @@ fn plain_event<'a>(input: &'a [u8], version6: bool, event: &mut Event<'a>) -> Pa
 
 /// The last number of each thread that writes events, and when that was: they are numbered one by one.
 #[derive(Debug, Default)]
-pub(super) struct Sequences(pub(super) FxHashMap<u64, (u32, u64)>);
+pub(super) struct SequenceNumbers(pub(super) FxHashMap<u64, (u32, u64)>);
 
-impl Sequences {
+impl SequenceNumbers {
     /// Takes the number of an event, or (`is_reached`) the one that a thread's events have come to. Gives the number of events
     /// that were lost before it, and since when: a jump means lost events; a fall, that another thread got its id.
-    pub(super) fn count_lost(&mut self, thread: u64, number: u32, time: u64, is_reached: bool) -> Option<(u32, u64)> {
+    pub(super) fn advance_and_count_lost(
+        &mut self,
+        thread: u64,
+        number: u32,
+        time: u64,
+        is_reached: bool,
+    ) -> Option<(u32, u64)> {
         let Some((last, since)) = self.0.get_mut(&thread) else {
             self.0.insert(thread, (number, time));
             return None;

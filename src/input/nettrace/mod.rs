@@ -18,9 +18,9 @@ mod assemble;
 mod collector;
 mod container;
 mod events;
-mod fields;
 mod metadata;
 mod payload;
+mod primitives;
 mod problem_codes;
 mod recording;
 mod rundown;
@@ -33,12 +33,12 @@ mod window;
 
 use super::problem_codes::GraphCodes;
 use super::{
-    Blot, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
+    BlottedPart, Format, FormatMatch, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position, ReadError,
     ReadErrorKind, ReadExtent, Reader, Reading, Runtime, Source,
 };
 use crate::graph::MemoryBudget;
 use assemble::SelectedSnapshot;
-use collector::Collector;
+use collector::EventCollector;
 use snapshot_store::{CountStore, SnapshotStore};
 use window::Window;
 
@@ -64,9 +64,9 @@ impl Reader for Nettrace {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let store = SnapshotStore::graph(&reading.budget);
+        let store = SnapshotStore::new_graph(&reading.budget);
         let (mut collector, selected, extent) = read_selected_snapshot(source, reading, store)?;
-        let builder = collector.build(&selected, reading.options.raw_types)?;
+        let builder = collector.finish_builder(&selected, reading.options.raw_types)?;
         reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(ParsedObjects::new(builder))) })
     }
@@ -76,7 +76,7 @@ impl Reader for Nettrace {
         let (mut collector, selected, extent) = read_selected_snapshot(source, reading, store)?;
         let types = collector.count_types(&selected, reading.options.raw_types);
         reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
-        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![collector.section_name()] })
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), section_names: vec![collector.section_name()] })
     }
 }
 
@@ -85,7 +85,7 @@ fn read_selected_snapshot(
     source: Source,
     reading: &mut Reading,
     store: SnapshotStore,
-) -> Result<(Collector, SelectedSnapshot, ReadExtent), ReadError> {
+) -> Result<(EventCollector, SelectedSnapshot, ReadExtent), ReadError> {
     if is_netperf(source.start()) {
         return Err(ReadError::new(ReadErrorKind::NotSupported(
             "a NetPerf trace, the container before NetTrace, which heapdump does not read; record it again in the \
@@ -93,7 +93,7 @@ fn read_selected_snapshot(
                 .into(),
         )));
     }
-    let mut collector = Collector::new(store, reading.budget.for_content(), source.tally());
+    let mut collector = EventCollector::new(store, reading.budget.for_content(), source.tally());
     let mut window = Window::new(source);
     reading.info.version = Some(container::read_blocks(&mut window, &mut collector)?);
     collector.check_error()?;
@@ -104,17 +104,17 @@ fn read_selected_snapshot(
     collector.fill_info(&selected, &mut reading.info);
     reading.diagnostics.merge_block(&mut collector.diagnostics, 0);
     let extent = ReadExtent { end, objects: selected.nodes.count, loss_codes: problem_codes::LOSS_CODES };
-    reading.close(&extent)?;
+    reading.check_read_extent(&extent)?;
     reading.check_strict()?;
     Ok((collector, selected, extent))
 }
 
 /// The parts of a trace that tell of more than its heap: payloads of all other events, and the command line but for the program; and from where
 /// on it cannot be read. 16 bytes for each.
-pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), ReadError> {
+pub(crate) fn private_parts(source: Source) -> Result<(Vec<BlottedPart>, Option<u64>), ReadError> {
     let budget = MemoryBudget::default();
     let store = SnapshotStore::Counts(CountStore::default());
-    let mut collector = Collector::new(store, budget.for_content(), source.tally());
+    let mut collector = EventCollector::new(store, budget.for_content(), source.tally());
     collector.private_parts = Some(Vec::new());
     let mut window = Window::new(source);
     container::read_blocks(&mut window, &mut collector)?;
@@ -122,7 +122,7 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<Blot>, Option<u64>), 
     window.join();
     let damage =
         [problem_codes::TRUNCATED.name, problem_codes::MALFORMED_BLOCK.name, problem_codes::MALFORMED_CONTAINER.name];
-    let unread_from = collector.diagnostics.first_byte_of(&damage);
+    let unread_from = collector.diagnostics.first_offset_of(&damage);
     let mut parts = collector.private_parts.unwrap_or_default();
     parts.sort_by_key(|(part, _)| part.start);
     Ok((parts, unread_from))

@@ -6,7 +6,7 @@ use nom::Parser;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
 
-use super::fields::{Parsed, address_at, u32_at, u64_at, utf8, utf16z, varu64};
+use super::primitives::{Parsed, address_at, length_prefixed_utf8, u32_at, u64_at, utf16z, varu64};
 use super::snapshots::HeapEventKind;
 use crate::graph::{Generation, GenerationRange};
 
@@ -14,6 +14,7 @@ use crate::graph::{Generation, GenerationRange};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RootEdge {
     pub(super) object: u64,
+    /// As the event has it: 0 local, 1 finalizer, 2 and 4 handle, 3 of the runtime, 5 other.
     pub(super) kind: u8,
     pub(super) flags: u32,
     /// Of a local: its method. Of a handle: its address.
@@ -31,6 +32,7 @@ pub(super) struct DependentHandle {
 #[derive(Debug, Clone)]
 pub(super) struct StaticRoot {
     pub(super) object: u64,
+    /// 1: each thread has its own.
     pub(super) flags: u32,
     /// In the collector's buffer of names.
     pub(super) name: Range<usize>,
@@ -40,7 +42,8 @@ pub(super) struct StaticRoot {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ComReference {
     pub(super) object: u64,
-    pub(super) references: u32,
+    pub(super) reference_count: u32,
+    /// 1: it is held strongly.
     pub(super) flags: u32,
 }
 
@@ -48,7 +51,7 @@ pub(super) struct ComReference {
 #[derive(Debug)]
 pub(super) struct AddedRows {
     pub(super) rows: Range<usize>,
-    pub(super) complete: bool,
+    pub(super) is_complete: bool,
 }
 
 /// An event of many entries: its number, how many it says there are, and their bytes.
@@ -73,7 +76,7 @@ pub(super) fn first_number(payload: &[u8]) -> Result<u32, ()> {
 pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<HeapEventKind, ()> {
     let count = first_number(payload)?;
     let may_hold_snapshot = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
-    Ok(HeapEventKind::CollectionStart { count, may_hold_snapshot })
+    Ok(HeapEventKind::CollectionStart { collection_number: count, may_hold_snapshot })
 }
 
 /// `u32 index, u32 count, u16 clr`, entries.
@@ -99,7 +102,7 @@ pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdg
         flags: u32_at(entry, pointer + 1),
         root_id: address_at(entry, pointer + 5, pointer),
     }));
-    Ok((head.index, AddedRows { rows: first..roots.len(), complete }))
+    Ok((head.index, AddedRows { rows: first..roots.len(), is_complete: complete }))
 }
 
 /// Entries `A key, A value, A rootId`.
@@ -115,7 +118,7 @@ pub(super) fn dependent_handles(
         key: address_at(entry, 0, pointer),
         value: address_at(entry, pointer, pointer),
     }));
-    Ok((head.index, AddedRows { rows: first..found.len(), complete }))
+    Ok((head.index, AddedRows { rows: first..found.len(), is_complete: complete }))
 }
 
 /// `u32 count, u64 appDomain, u16 clr`, entries `u64 rootId, u64 object, u64 typeId, u32 flags, ustr field`.
@@ -125,14 +128,14 @@ pub(super) fn static_roots(payload: &[u8], found: &mut Vec<StaticRoot>, names: &
     let first = found.len();
     for _ in 0..count {
         let Ok((after, (object, flags, name))) = static_field(rest) else {
-            return Ok(AddedRows { rows: first..found.len(), complete: false });
+            return Ok(AddedRows { rows: first..found.len(), is_complete: false });
         };
         let start = names.len();
         names.extend_from_slice(name);
         found.push(StaticRoot { object, flags, name: start..names.len() });
         rest = after;
     }
-    Ok(AddedRows { rows: first..found.len(), complete: true })
+    Ok(AddedRows { rows: first..found.len(), is_complete: true })
 }
 
 fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
@@ -142,21 +145,21 @@ fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
 
 /// `u32 count, u16 clr`, entries of 44 bytes `u64 rootId, u64 object, u64 typeId, u64 iunknown, u32 references,
 /// u32 pegged, u32 flags`, 48 in old runtimes. The CLR 4.5.1 used the event's number for something shorter: ignored.
-pub(super) fn com_callable(payload: &[u8], found: &mut Vec<ComReference>) -> Result<AddedRows, ()> {
+pub(super) fn com_callable_wrappers(payload: &[u8], found: &mut Vec<ComReference>) -> Result<AddedRows, ()> {
     let count = first_number(payload)?;
     let body = payload.get(6..).ok_or(())?;
     let first = found.len();
     if (body.len() as u64) < 40 * u64::from(count) {
-        return Ok(AddedRows { rows: first..first, complete: true });
+        return Ok(AddedRows { rows: first..first, is_complete: true });
     }
     let length = if body.len() as u64 == 48 * u64::from(count) { 48 } else { 44 };
     let (entries, complete) = entries(body, count, length);
     found.extend(entries.map(|entry| ComReference {
         object: u64_at(entry, 8),
-        references: u32_at(entry, 32),
+        reference_count: u32_at(entry, 32),
         flags: u32_at(entry, 40),
     }));
-    Ok(AddedRows { rows: first..found.len(), complete })
+    Ok(AddedRows { rows: first..found.len(), is_complete: complete })
 }
 
 /// `u8 generation, A start, u64 used, u64 reserved, u16 clr`; 3 is the heap of large objects, 4 that of pinned ones.
@@ -183,12 +186,12 @@ pub(super) fn thread_row(input: &[u8]) -> Parsed<'_, (u64, u64)> {
         let kind;
         (row, kind) = le_u8(row)?;
         match kind {
-            1 => (row, _) = utf8(row)?,
+            1 => (row, _) = length_prefixed_utf8(row)?,
             2 => (row, process) = varu64(row)?,
             3 => (row, _) = varu64(row)?,
             4 => {
-                (row, _) = utf8(row)?;
-                (row, _) = utf8(row)?;
+                (row, _) = length_prefixed_utf8(row)?;
+                (row, _) = length_prefixed_utf8(row)?;
             }
             _ => break,
         }

@@ -6,8 +6,8 @@ use nom::multi::count;
 use nom::number::complete::{le_u16, le_u64};
 use rustc_hash::FxHashMap;
 
-use super::fields::{Parsed, text_of_utf16, utf16z};
-use crate::input::dotnet::{clean_type_name, file_name_of};
+use super::primitives::{Parsed, text_of_utf16, utf16z};
+use crate::input::dotnet::{file_name_of, source_type_name};
 
 /// Bytes of a runtime's description up to the end of its version.
 pub(super) const RUNTIME_VERSION_END: usize = 20;
@@ -16,33 +16,36 @@ pub(super) const RUNTIME_VERSION_END: usize = 20;
 /// thousand are kept as they came, in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Rundown {
-    pub(super) modules: FxHashMap<u64, Box<str>>,
+    /// By id: the name of the module's file.
+    pub(super) module_names: FxHashMap<u64, Box<str>>,
     /// (start of the type's name in `name_units`, of the method's, end).
-    pub(super) methods: FxHashMap<u64, (u32, u32, u32)>,
+    pub(super) method_name_bounds: FxHashMap<u64, (u32, u32, u32)>,
+    /// Names of types and methods in UTF-16, one behind another.
     name_units: Vec<u8>,
     /// Characters of the modules' names.
     module_name_bytes: usize,
     pub(super) command_line: Option<String>,
-    pub(super) runtime: Option<String>,
+    /// The product and its version, such as `CoreCLR 8.0.11.0`.
+    pub(super) runtime_version: Option<String>,
 }
 
 impl Rundown {
     pub(super) fn memory_bytes(&self) -> usize {
         const TABLE_SLOT_BYTES: usize = 40;
-        (self.modules.len() + self.methods.len()) * TABLE_SLOT_BYTES
+        (self.module_names.len() + self.method_name_bounds.len()) * TABLE_SLOT_BYTES
             + self.module_name_bytes
             + self.name_units.len()
             + self.command_line.as_ref().map_or(0, String::len)
     }
 
-    pub(super) fn module(&self, id: u64) -> Option<&str> {
-        self.modules.get(&id).map(|name| &**name)
+    pub(super) fn module_name(&self, id: u64) -> Option<&str> {
+        self.module_names.get(&id).map(|name| &**name)
     }
 
     /// The method's name, with its type's.
-    pub(super) fn method(&self, id: u64) -> Option<String> {
-        let &(owner, name, end) = self.methods.get(&id)?;
-        let owner_text = clean_type_name(&text_of_utf16(&self.name_units[owner as usize..name as usize]));
+    pub(super) fn method_name(&self, id: u64) -> Option<String> {
+        let &(owner, name, end) = self.method_name_bounds.get(&id)?;
+        let owner_text = source_type_name(&text_of_utf16(&self.name_units[owner as usize..name as usize]));
         let name_text = text_of_utf16(&self.name_units[name as usize..end as usize]);
         Some(if owner_text.is_empty() { name_text } else { format!("{owner_text}.{name_text}") })
     }
@@ -53,7 +56,7 @@ impl Rundown {
         let path = text_of_utf16(if path.is_empty() { native_path } else { path });
         if !path.is_empty() {
             self.module_name_bytes += file_name_of(&path).len();
-            self.modules.insert(id, file_name_of(&path).into());
+            self.module_names.insert(id, file_name_of(&path).into());
         }
         Ok((rest, ()))
     }
@@ -66,7 +69,7 @@ impl Rundown {
         if let (Ok(first), Ok(end)) = (u32::try_from(start), u32::try_from(start + owner.len() + name.len())) {
             self.name_units.extend_from_slice(owner);
             self.name_units.extend_from_slice(name);
-            self.methods.insert(id, (first, first + owner.len() as u32, end));
+            self.method_name_bounds.insert(id, (first, first + owner.len() as u32, end));
         }
         Ok((rest, ()))
     }
@@ -76,7 +79,7 @@ impl Rundown {
         let (rest, (_, sku, _, parts)) = (le_u16, le_u16, take(8usize), count(le_u16, 4)).parse(payload)?;
         let parts: Vec<String> = parts.iter().map(u16::to_string).collect();
         let product = if sku == 2 { "CoreCLR" } else { "CLR" };
-        self.runtime = Some(format!("{product} {}", parts.join(".")));
+        self.runtime_version = Some(format!("{product} {}", parts.join(".")));
         Ok((rest, ()))
     }
 
@@ -88,15 +91,15 @@ impl Rundown {
     }
 
     /// The program's name in a process's payload, in UTF-16.
-    pub(super) fn program_of(payload: &[u8]) -> Vec<u8> {
+    pub(super) fn program_name_utf16(payload: &[u8]) -> Vec<u8> {
         let mut rundown = Rundown::default();
         let is_read = rundown.add_process(payload).is_ok();
-        let program = rundown.program().filter(|_| is_read).unwrap_or_default();
+        let program = rundown.program_name().filter(|_| is_read).unwrap_or_default();
         program.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
     /// The program's name: of `dotnet app.dll` the second.
-    pub(super) fn program(&self) -> Option<String> {
+    pub(super) fn program_name(&self) -> Option<String> {
         let mut words =
             self.command_line.as_deref()?.split_whitespace().map(|word| file_name_of(word.trim_matches('"')));
         let first = words.next()?;

@@ -2,13 +2,13 @@
 //! of the file is known which events make a snapshot. An event's totals are packed, a few bytes for each type that it has:
 //! about 1 % of the event.
 
-use super::fields::{u32_at, u64_at};
 use super::payload::BulkHead;
+use super::primitives::{u32_at, u64_at};
 use super::snapshots::BulkEvent;
 use super::types::TraceTypes;
 use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
 use crate::input::repeat_detector::MAX_ID_STEP;
-use crate::input::sink::{SlotTotals, TypeTotal};
+use crate::input::sink::{ObjectsAndBytes, SlotTotals};
 use crate::input::{Diagnostics, Position};
 
 /// Takes the bulk streams.
@@ -23,7 +23,7 @@ pub(super) struct GraphStore {
     pub(super) section: SectionId,
     columns: ObjectColumns,
     /// The builder's slot of each type number.
-    pub(super) slots: Vec<u32>,
+    pub(super) type_slots: Vec<u32>,
 }
 
 impl Default for SnapshotStore {
@@ -33,7 +33,7 @@ impl Default for SnapshotStore {
 }
 
 impl SnapshotStore {
-    pub(super) fn graph(budget: &MemoryBudget) -> Self {
+    pub(super) fn new_graph(budget: &MemoryBudget) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(budget);
         let section = builder.begin_section(Section::default());
@@ -41,14 +41,14 @@ impl SnapshotStore {
             builder,
             section,
             columns: ObjectColumns::default(),
-            slots: Vec::new(),
+            type_slots: Vec::new(),
         }))
     }
 
     /// Bytes of memory it has besides the builder.
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
-            SnapshotStore::Graph(graph) => graph.columns.memory_bytes() + graph.slots.len() * 4,
+            SnapshotStore::Graph(graph) => graph.columns.memory_bytes() + graph.type_slots.len() * 4,
             SnapshotStore::Counts(counts) => counts.memory_bytes(),
         }
     }
@@ -64,15 +64,15 @@ impl SnapshotStore {
         if pointer == 4 {
             let (entries, _) = head.entries.as_chunks::<28>();
             let nodes = entries.iter().map(|e| (u64::from(u32_at(e, 0)), u64_at(e, 4), u64_at(e, 12), u64_at(e, 20)));
-            self.add(nodes.take(head.count as usize), head.index, offset, 28, types)
+            self.add_node_rows(nodes.take(head.count as usize), head.index, offset, 28, types)
         } else {
             let (entries, _) = head.entries.as_chunks::<32>();
             let nodes = entries.iter().map(|e| (u64_at(e, 0), u64_at(e, 8), u64_at(e, 16), u64_at(e, 24)));
-            self.add(nodes.take(head.count as usize), head.index, offset, 32, types)
+            self.add_node_rows(nodes.take(head.count as usize), head.index, offset, 32, types)
         }
     }
 
-    fn add(
+    fn add_node_rows(
         &mut self,
         nodes: impl Iterator<Item = (u64, u64, u64, u64)>,
         index: u32,
@@ -91,21 +91,21 @@ impl SnapshotStore {
         match self {
             SnapshotStore::Graph(graph) => {
                 graph.columns.clear();
-                graph.columns.extend_counted(noted, offset + 10, stride);
+                graph.columns.extend_counted_objects(noted, offset + 10, stride);
                 graph.columns.seal();
-                while graph.slots.len() < types.ids.len() {
-                    graph.slots.push(graph.builder.new_type().0);
+                while graph.type_slots.len() < types.ids.len() {
+                    graph.type_slots.push(graph.builder.new_type().0);
                 }
                 bulk.piece = graph.builder.chunk_counts().0;
                 let objects = 0..graph.columns.len();
                 // An empty event must have a piece too: they are counted as they come.
                 if !objects.is_empty() {
-                    graph.builder.append(graph.section, &graph.columns, objects, &graph.slots, 0, false)?;
+                    graph.builder.append(graph.section, &graph.columns, objects, &graph.type_slots, 0, false)?;
                 }
             }
             SnapshotStore::Counts(counts) => {
                 let noted = noted.map(|(address, number, bytes, _)| (address, number, bytes));
-                bulk.piece = counts.add(offset, noted);
+                bulk.piece = counts.add_event(offset, noted);
             }
         }
         Ok(bulk)
@@ -139,19 +139,19 @@ impl SnapshotStore {
 }
 
 /// Runs of ascending addresses that are told apart in an event; what comes after is one more.
-const MAX_RUNS: usize = 16;
+const MAX_ADDRESS_RUNS: usize = 16;
 
 /// Totals by type of each event, where no graph is built.
 #[derive(Debug, Default)]
 pub(super) struct CountStore {
-    /// Start of each event in `packed`.
+    /// Start of each event in `packed_totals`.
     event_starts: Vec<usize>,
-    packed: Vec<u8>,
+    packed_totals: Vec<u8>,
     /// Of the event at hand, by type number.
-    totals: Vec<TypeTotal>,
+    event_totals: Vec<ObjectsAndBytes>,
     /// The type numbers that the event at hand has.
     type_numbers: Vec<u32>,
-    runs: Vec<AddressRun>,
+    address_runs: Vec<AddressRun>,
     /// The greatest address so far: what does not go beyond it is a run of its own.
     greatest_address: u64,
 }
@@ -159,91 +159,97 @@ pub(super) struct CountStore {
 /// Objects with ascending addresses; in the run that is one too many, with any addresses.
 #[derive(Debug, Clone, Copy)]
 struct AddressRun {
-    first: u64,
-    last: u64,
-    objects: u64,
+    lowest_address: u64,
+    highest_address: u64,
+    object_count: u64,
     is_ascending: bool,
 }
 
 impl CountStore {
     pub(super) fn memory_bytes(&self) -> usize {
-        self.packed.capacity()
+        self.packed_totals.capacity()
             + self.event_starts.capacity() * size_of::<usize>()
-            + self.totals.len() * size_of::<TypeTotal>()
+            + self.event_totals.len() * size_of::<ObjectsAndBytes>()
     }
 
     /// Takes an event's objects (address, type number, bytes); gives the event's number.
-    pub(super) fn add(&mut self, offset: u64, objects: impl Iterator<Item = (u64, u32, u64)>) -> usize {
-        self.runs.clear();
+    pub(super) fn add_event(&mut self, offset: u64, objects: impl Iterator<Item = (u64, u32, u64)>) -> usize {
+        self.address_runs.clear();
         for (address, number, bytes) in objects {
             let at = number as usize;
-            if at >= self.totals.len() {
-                self.totals.resize(at + 1, TypeTotal::default());
+            if at >= self.event_totals.len() {
+                self.event_totals.resize(at + 1, ObjectsAndBytes::default());
             }
-            if self.totals[at].objects == 0 {
+            if self.event_totals[at].objects == 0 {
                 self.type_numbers.push(number);
             }
-            self.totals[at].objects += 1;
-            self.totals[at].bytes += u128::from(bytes);
+            self.event_totals[at].objects += 1;
+            self.event_totals[at].bytes += u128::from(bytes);
             self.note_address(address);
         }
-        self.event_starts.push(self.packed.len());
+        self.event_starts.push(self.packed_totals.len());
         self.pack_event_totals(offset);
         self.event_starts.len() - 1
     }
 
     /// Adds an address to the runs of the event at hand.
     fn note_address(&mut self, address: u64) {
-        let (greatest, is_full) = (self.greatest_address, self.runs.len() > MAX_RUNS);
+        let (greatest, is_full) = (self.greatest_address, self.address_runs.len() > MAX_ADDRESS_RUNS);
         self.greatest_address = greatest.max(address);
-        match self.runs.last_mut() {
+        match self.address_runs.last_mut() {
             // Goes on, and not beyond others or over what may come later.
             Some(run)
-                if address > run.last
-                    && address - run.last <= MAX_ID_STEP
-                    && (run.last == greatest || address < greatest) =>
+                if address > run.highest_address
+                    && address - run.highest_address <= MAX_ID_STEP
+                    && (run.highest_address == greatest || address < greatest) =>
             {
-                (run.last, run.objects) = (address, run.objects + 1);
+                (run.highest_address, run.object_count) = (address, run.object_count + 1);
             }
             Some(run) if is_full => {
-                run.is_ascending &= address > run.last;
-                (run.first, run.last) = (run.first.min(address), run.last.max(address));
-                run.objects += 1;
+                run.is_ascending &= address > run.highest_address;
+                (run.lowest_address, run.highest_address) =
+                    (run.lowest_address.min(address), run.highest_address.max(address));
+                run.object_count += 1;
             }
-            _ => self.runs.push(AddressRun { first: address, last: address, objects: 1, is_ascending: true }),
+            _ => self.address_runs.push(AddressRun {
+                lowest_address: address,
+                highest_address: address,
+                object_count: 1,
+                is_ascending: true,
+            }),
         }
     }
 
     /// Packs the totals and runs of the event at hand, and leaves none.
     fn pack_event_totals(&mut self, offset: u64) {
-        let packed = &mut self.packed;
-        push_number(packed, offset.into());
+        let packed = &mut self.packed_totals;
+        push_packed_number(packed, offset.into());
         self.type_numbers.sort_unstable();
-        push_number(packed, self.type_numbers.len() as u128);
+        push_packed_number(packed, self.type_numbers.len() as u128);
         let mut before = 0;
         for number in self.type_numbers.drain(..) {
-            let total = std::mem::take(&mut self.totals[number as usize]);
-            push_number(packed, (number - before).into());
-            push_number(packed, total.objects.into());
-            push_number(packed, total.bytes);
+            let total = std::mem::take(&mut self.event_totals[number as usize]);
+            push_packed_number(packed, (number - before).into());
+            push_packed_number(packed, total.objects.into());
+            push_packed_number(packed, total.bytes);
             before = number;
         }
-        push_number(packed, self.runs.len() as u128);
-        for run in &self.runs {
-            push_number(packed, run.first.into());
-            push_number(packed, (run.last - run.first).into());
-            push_number(packed, u128::from(run.objects) << 1 | u128::from(run.is_ascending));
+        push_packed_number(packed, self.address_runs.len() as u128);
+        for run in &self.address_runs {
+            push_packed_number(packed, run.lowest_address.into());
+            push_packed_number(packed, (run.highest_address - run.lowest_address).into());
+            push_packed_number(packed, u128::from(run.object_count) << 1 | u128::from(run.is_ascending));
         }
     }
 
     /// The totals of these events together, by type number.
     pub(super) fn totals_of(&self, events: &[usize], diagnostics: &mut Diagnostics) -> SlotTotals {
         let mut totals = SlotTotals::default();
-        totals.by_slot.resize(self.totals.len(), TypeTotal::default());
+        totals.by_slot.resize(self.event_totals.len(), ObjectsAndBytes::default());
         for &event in events {
             let Some(&start) = self.event_starts.get(event) else { continue };
             let mut at = start;
-            let mut next = || take_number(&self.packed, &mut at);
+            let mut next = || read_packed_number(&self.packed_totals, &mut at);
             let offset = next() as u64;
             let (mut number, mut bytes) = (0, 0);
             for _ in 0..next() {
@@ -259,7 +265,7 @@ impl CountStore {
                 let first = next() as u64;
                 let last = first + next() as u64;
                 let objects = next();
-                totals.note_run((first, last), (objects >> 1) as u64, objects & 1 == 1, offset);
+                totals.add_run((first, last), (objects >> 1) as u64, objects & 1 == 1, offset);
             }
         }
         totals.report(diagnostics, Position::Byte);
@@ -268,7 +274,7 @@ impl CountStore {
 }
 
 /// Seven bits a byte, low group first.
-fn push_number(packed: &mut Vec<u8>, mut value: u128) {
+fn push_packed_number(packed: &mut Vec<u8>, mut value: u128) {
     while value >= 0x80 {
         packed.push(value as u8 | 0x80);
         value >>= 7;
@@ -276,7 +282,7 @@ fn push_number(packed: &mut Vec<u8>, mut value: u128) {
     packed.push(value as u8);
 }
 
-fn take_number(packed: &[u8], at: &mut usize) -> u128 {
+fn read_packed_number(packed: &[u8], at: &mut usize) -> u128 {
     let (mut value, mut shift) = (0, 0);
     while let Some(&byte) = packed.get(*at) {
         *at += 1;

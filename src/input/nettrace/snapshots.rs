@@ -13,8 +13,9 @@ use crate::sort;
 pub(super) struct BulkEvent {
     /// The event's number within its collection, from 0.
     pub(super) index: u32,
-    /// Its place in the store.
+    /// The place of its content in the store.
     pub(super) piece: usize,
+    /// Objects or references.
     pub(super) count: u64,
     pub(super) bytes: u64,
     /// References that the objects say they have.
@@ -26,11 +27,11 @@ pub(super) struct BulkEvent {
 pub(super) enum HeapEventKind {
     /// A collection begins; one of all generations that stops the program may hold a snapshot.
     CollectionStart {
-        count: u32,
+        collection_number: u32,
         may_hold_snapshot: bool,
     },
     CollectionEnd {
-        count: u32,
+        collection_number: u32,
     },
     /// Begin and end of a snapshot without a collection of its own.
     GenAwareBegin,
@@ -54,7 +55,9 @@ pub(super) enum HeapEventKind {
 #[derive(Debug, Clone)]
 pub(super) struct HeapEvent {
     pub(super) timestamp: u64,
+    /// Of its payload, in the file.
     pub(super) offset: u64,
+    /// The number of the process; 0 where the file does not say it.
     pub(super) process: u64,
     pub(super) kind: HeapEventKind,
 }
@@ -62,9 +65,10 @@ pub(super) struct HeapEvent {
 /// Events of a thread that were lost, between two times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EventGap {
-    pub(super) from: u64,
-    pub(super) until: u64,
-    pub(super) events: u64,
+    pub(super) from_ticks: u64,
+    pub(super) until_ticks: u64,
+    pub(super) lost_event_count: u64,
+    /// Where it shows, in the file.
     pub(super) offset: u64,
 }
 
@@ -74,15 +78,16 @@ pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
     collection_number: Option<u32>,
     /// The start of its collection was seen.
-    pub(super) has_begun: bool,
+    pub(super) is_start_seen: bool,
     /// The end of its collection was seen.
-    pub(super) has_ended: bool,
+    pub(super) is_end_seen: bool,
     pub(super) first_ticks: u64,
     /// The time of its end; the greatest number where its end was not seen.
     pub(super) last_ticks: u64,
+    /// Of its first event, in the file.
     pub(super) offset: u64,
-    nodes: Vec<usize>,
-    edges: Vec<usize>,
+    node_events: Vec<usize>,
+    edge_events: Vec<usize>,
     /// Roots, dependent handles, statics, COM objects.
     pub(super) other_events: Vec<usize>,
     generation_ranges: Vec<GenerationRange>,
@@ -93,6 +98,7 @@ pub(super) struct Snapshot {
 /// One of the two bulk streams of a snapshot, in the order of the events' numbers.
 #[derive(Debug, Default)]
 pub(super) struct BulkStream {
+    /// Places in the store.
     pub(super) pieces: Vec<usize>,
     /// Objects or references in all pieces.
     pub(super) count: u64,
@@ -111,7 +117,7 @@ impl Snapshot {
     fn begin(event: &HeapEvent, gc: Option<u32>, has_begun: bool) -> Self {
         Snapshot {
             collection_number: gc,
-            has_begun,
+            is_start_seen: has_begun,
             first_ticks: event.timestamp,
             offset: event.offset,
             ..Snapshot::default()
@@ -119,25 +125,25 @@ impl Snapshot {
     }
 
     fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.edges.is_empty() && self.other_events.is_empty()
+        self.node_events.is_empty() && self.edge_events.is_empty() && self.other_events.is_empty()
     }
 
-    pub(super) fn nodes(&self, heap_events: &[HeapEvent]) -> BulkStream {
-        BulkStream::of(&self.nodes, heap_events)
+    pub(super) fn node_stream(&self, heap_events: &[HeapEvent]) -> BulkStream {
+        BulkStream::of(&self.node_events, heap_events)
     }
 
-    pub(super) fn edges(&self, heap_events: &[HeapEvent]) -> BulkStream {
-        BulkStream::of(&self.edges, heap_events)
+    pub(super) fn edge_stream(&self, heap_events: &[HeapEvent]) -> BulkStream {
+        BulkStream::of(&self.edge_events, heap_events)
     }
 
     /// Its collection was seen from the start to the end.
     pub(super) fn is_complete(&self) -> bool {
-        self.has_begun && self.has_ended
+        self.is_start_seen && self.is_end_seen
     }
 
     /// Is it whole, with nothing missing as far as the numbers say?
     pub(super) fn is_undamaged(&self, heap_events: &[HeapEvent]) -> bool {
-        let (nodes, edges) = (self.nodes(heap_events), self.edges(heap_events));
+        let (nodes, edges) = (self.node_stream(heap_events), self.edge_stream(heap_events));
         self.is_complete()
             && nodes.missing_events.0 + edges.missing_events.0 == 0
             && nodes.declared_references == edges.count
@@ -199,7 +205,7 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();
     let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, has_ended: bool, until: u64| {
         if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
-            snapshot.has_ended = has_ended;
+            snapshot.is_end_seen = has_ended;
             // Without an end anything behind may have been part of it.
             snapshot.last_ticks = if has_ended { until } else { u64::MAX };
             found.push(snapshot);
@@ -209,7 +215,7 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
         let process = event.process;
         match &event.kind {
             HeapEventKind::CollectionStart { may_hold_snapshot: false, .. } => {}
-            HeapEventKind::CollectionStart { count, may_hold_snapshot: true } => {
+            HeapEventKind::CollectionStart { collection_number: count, may_hold_snapshot: true } => {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, Some(*count), true));
             }
@@ -217,7 +223,7 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
                 close(&mut found, open.remove(&process), false, event.timestamp);
                 open.insert(process, Snapshot::begin(event, None, true));
             }
-            HeapEventKind::CollectionEnd { count } => {
+            HeapEventKind::CollectionEnd { collection_number: count } => {
                 if open.get(&process).is_some_and(|snapshot| snapshot.collection_number.is_none_or(|gc| gc == *count)) {
                     close(&mut found, open.remove(&process), true, event.timestamp);
                 }
@@ -226,20 +232,20 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
             HeapEventKind::GenerationRange(range) => {
                 if let Some(snapshot) = open.get_mut(&process) {
                     snapshot.generation_ranges.push(*range);
-                    if snapshot.nodes.is_empty() {
+                    if snapshot.node_events.is_empty() {
                         snapshot.ranges_before_objects = snapshot.generation_ranges.len();
                     }
                 }
             }
             HeapEventKind::Nodes(bulk) => {
                 // Numbers begin anew with each snapshot: here the end of one and the start of another are lost.
-                if bulk.index == 0 && open.get(&process).is_some_and(|snapshot| !snapshot.nodes.is_empty()) {
+                if bulk.index == 0 && open.get(&process).is_some_and(|snapshot| !snapshot.node_events.is_empty()) {
                     close(&mut found, open.remove(&process), false, event.timestamp);
                 }
-                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).nodes.push(at);
+                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).node_events.push(at);
             }
             HeapEventKind::Edges(_) => {
-                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).edges.push(at);
+                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).edge_events.push(at);
             }
             HeapEventKind::Roots { .. } | HeapEventKind::DependentHandles { .. } => {
                 open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).other_events.push(at);

@@ -5,7 +5,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
-use super::fields::{Parsed, text_of_utf16, utf16z};
+use super::primitives::{Parsed, text_of_utf16, utf16z};
 
 /// Slots of the table before the map: most objects are of a few types.
 const TYPE_NUMBER_CACHE_SLOTS: usize = 1024;
@@ -15,7 +15,7 @@ const ARRAY_FLAG: u32 = 8;
 /// Facts of a type in the trace.
 #[derive(Debug)]
 pub(super) struct TypeInfo {
-    pub(super) module: u64,
+    pub(super) module_id: u64,
     /// Of the type's definition in the module.
     pub(super) token: u32,
     /// Is it an array? Not all names say so.
@@ -27,7 +27,7 @@ pub(super) struct TypeInfo {
 /// Numbers for type ids. Types of different ids are different, whatever their names.
 #[derive(Debug)]
 pub(super) struct TraceTypes {
-    numbers: FxHashMap<u64, u32>,
+    number_by_id: FxHashMap<u64, u32>,
     /// (id, number) of types that were met last, by a part of the id.
     cache: Vec<(u64, u32)>,
     /// By number.
@@ -41,7 +41,7 @@ impl Default for TraceTypes {
     fn default() -> Self {
         // No id hashes to slot 0 but those of cache index 0, and !0 is not among them.
         TraceTypes {
-            numbers: FxHashMap::default(),
+            number_by_id: FxHashMap::default(),
             cache: vec![(u64::MAX, 0); TYPE_NUMBER_CACHE_SLOTS],
             ids: Vec::new(),
             described_types: FxHashMap::default(),
@@ -68,7 +68,7 @@ impl TraceTypes {
             return number;
         }
         let ids = &mut self.ids;
-        let number = *self.numbers.entry(id).or_insert_with(|| {
+        let number = *self.number_by_id.entry(id).or_insert_with(|| {
             ids.push(id);
             ids.len() as u32 - 1
         });
@@ -90,7 +90,7 @@ pub(super) fn for_each_description(payload: &[u8], mut found: impl FnMut(u64, Ty
     let (_, count) = le_u32::<_, ()>(payload).map_err(|_| ())?;
     let mut rest = payload.get(6..).ok_or(())?;
     for _ in 0..count {
-        let (after, (id, info)) = entry(rest).map_err(|_| ())?;
+        let (after, (id, info)) = type_description(rest).map_err(|_| ())?;
         found(id, info);
         rest = after;
     }
@@ -98,9 +98,15 @@ pub(super) fn for_each_description(payload: &[u8], mut found: impl FnMut(u64, Ty
 }
 
 /// `u64 typeId, u64 moduleId, u32 token, u32 flags, u8 elementType, ustr name, u32 count, count x u64 typeId`.
-fn entry(input: &[u8]) -> Parsed<'_, (u64, TypeInfo)> {
+fn type_description(input: &[u8]) -> Parsed<'_, (u64, TypeInfo)> {
     let (rest, (id, module, token, flags, _, name, parameters)) =
         (le_u64, le_u64, le_u32, le_u32, take(1usize), utf16z, le_u32).parse(input)?;
     let (rest, _) = take(8 * parameters as usize)(rest)?;
-    Ok((rest, (id, TypeInfo { module, token, is_array: flags & ARRAY_FLAG != 0, name: text_of_utf16(name).into() })))
+    Ok((
+        rest,
+        (
+            id,
+            TypeInfo { module_id: module, token, is_array: flags & ARRAY_FLAG != 0, name: text_of_utf16(name).into() },
+        ),
+    ))
 }

@@ -12,6 +12,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const HEADROOM_BYTES: usize = 128 * 1024;
 const CHUNKS_AHEAD: usize = 3;
 
+/// A buffer, and how many bytes were read into it behind the headroom.
 type Chunk = io::Result<(Vec<u8>, usize)>;
 
 /// Bytes from a place in the file on.
@@ -25,7 +26,7 @@ pub(super) struct Window {
     end: usize,
     /// Of the first byte of the window, in the file.
     pub(super) offset: u64,
-    has_ended: bool,
+    source_ended: bool,
     reader: JoinHandle<()>,
     share: MemoryShare,
 }
@@ -43,7 +44,7 @@ impl Window {
             start: 0,
             end: 0,
             offset: 0,
-            has_ended: false,
+            source_ended: false,
             reader,
             share,
         }
@@ -51,7 +52,7 @@ impl Window {
 
     /// At least `wanted` bytes, unless the file ends before. Error: if the system cannot read.
     pub(super) fn ahead(&mut self, wanted: usize) -> Result<&[u8], ReadError> {
-        while self.end - self.start < wanted && !self.has_ended {
+        while self.end - self.start < wanted && !self.source_ended {
             self.refill()?;
         }
         Ok(&self.buffer[self.start..self.end])
@@ -66,7 +67,7 @@ impl Window {
 
     fn refill(&mut self) -> Result<(), ReadError> {
         let Ok(chunk) = self.filled_chunks.recv() else {
-            self.has_ended = true;
+            self.source_ended = true;
             return Ok(());
         };
         let (mut next, length) = chunk?;
@@ -79,7 +80,7 @@ impl Window {
         } else {
             self.buffer.truncate(self.end);
             self.buffer.drain(..self.start);
-            self.share.hold((self.buffer.len() + length) as u64)?;
+            self.share.set_held_bytes((self.buffer.len() + length) as u64)?;
             make_room(&mut self.buffer, length);
             self.buffer.extend_from_slice(&next[HEADROOM_BYTES..HEADROOM_BYTES + length]);
             (self.start, self.end) = (0, self.buffer.len());

@@ -11,11 +11,11 @@ use crate::graph::{
 };
 use crate::input::java_types::{PRIMITIVES, source_form};
 use crate::input::repeat_detector::RepeatDetector;
-use crate::input::sink::{TypeTotal, totals_by_name};
+use crate::input::sink::{ObjectsAndBytes, totals_by_name};
 use crate::input::{ProblemCode, ReadError, ReadExtent, Reading};
 
 /// Objects that are handed on together.
-const BATCH_OBJECTS: usize = 16 * 1024;
+const OBJECTS_PER_BATCH: usize = 16 * 1024;
 /// Known arrays of fewer elements say little about the width of a reference.
 const MIN_TELLING_ELEMENTS: u64 = 4;
 /// Classes that a class is derived from, at most.
@@ -37,10 +37,10 @@ enum SlotKind {
 struct PhdClass {
     address: u64,
     instance_bytes: u32,
-    superclass: u64,
+    superclass_address: u64,
     name: String,
     /// The number of its record among the objects.
-    object: usize,
+    object_number: usize,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -60,12 +60,13 @@ pub(super) struct Assembler<'r> {
     /// Or else objects are only counted.
     builds_graph: bool,
     columns: ObjectColumns,
-    slots: Vec<SlotKind>,
+    slot_kinds: Vec<SlotKind>,
     slot_by_kind: FxHashMap<SlotKind, u32>,
+    /// Each slot's own number: columns number types by slot.
     identity_slots: Vec<u32>,
     slot_counts: Vec<SlotCount>,
     /// Repeats, where objects are only counted.
-    pub(super) repeats: RepeatDetector,
+    pub(super) repeat_detector: RepeatDetector,
     classes: Vec<PhdClass>,
     class_by_address: FxHashMap<u64, usize>,
     /// Once the header was read.
@@ -80,7 +81,7 @@ pub(super) struct Assembler<'r> {
     has_compressed_references: bool,
     has_16_byte_header: bool,
     min_distance_after_class: Option<u64>,
-    end: u64,
+    end_offset: u64,
     is_complete: bool,
     array_form: ArrayForm,
     java_core: Option<JavaCore>,
@@ -100,11 +101,11 @@ impl<'r> Assembler<'r> {
             section,
             builds_graph,
             columns: ObjectColumns::default(),
-            slots: Vec::new(),
+            slot_kinds: Vec::new(),
             slot_by_kind: FxHashMap::default(),
             identity_slots: Vec::new(),
             slot_counts: Vec::new(),
-            repeats: RepeatDetector::default(),
+            repeat_detector: RepeatDetector::default(),
             classes: Vec::new(),
             class_by_address: FxHashMap::default(),
             header: None,
@@ -116,7 +117,7 @@ impl<'r> Assembler<'r> {
             has_compressed_references: false,
             has_16_byte_header: false,
             min_distance_after_class: None,
-            end: 0,
+            end_offset: 0,
             is_complete: false,
             array_form: ArrayForm::Bits32,
             java_core: None,
@@ -126,7 +127,7 @@ impl<'r> Assembler<'r> {
 
     /// Takes what names the threads of the dump, before its first record.
     pub(super) fn take_java_core(&mut self, core: JavaCore) {
-        self.thread_classes = core.threads.iter().map(|thread| (thread.address, None)).collect();
+        self.thread_classes = core.threads.iter().map(|thread| (thread.object_address, None)).collect();
         self.java_core = Some(core);
     }
 
@@ -159,9 +160,9 @@ impl<'r> Assembler<'r> {
         {
             found.get_or_insert(class);
         }
-        let slot = self.slot(kind);
+        let slot = self.find_or_add_slot(kind);
         let is_array = matches!(kind, SlotKind::ObjectArray(_) | SlotKind::PrimitiveArray(_));
-        let number = match (is_array, records.layout.has_array_sizes()) {
+        let number = match (is_array, records.header.has_array_sizes()) {
             (false, _) => 0,
             (true, true) => records.stated_bytes,
             (true, false) => records.element_count,
@@ -178,13 +179,13 @@ impl<'r> Assembler<'r> {
             self.add_array_bytes(slot, kind, number, records);
             // Classes stand apart from the objects among which they lie.
             if kind != SlotKind::Class {
-                self.repeats.add(records.address, at);
+                self.repeat_detector.add(records.address, at);
             }
             return Ok(());
         }
         self.columns.push_object(records.address, slot, number, at);
         records.references.iter().for_each(|&target| self.columns.push_reference(target));
-        if self.columns.len() >= BATCH_OBJECTS || self.columns.reference_count() >= 8 * BATCH_OBJECTS {
+        if self.columns.len() >= OBJECTS_PER_BATCH || self.columns.reference_count() >= 8 * OBJECTS_PER_BATCH {
             self.flush()?;
         }
         Ok(())
@@ -215,18 +216,24 @@ impl<'r> Assembler<'r> {
         let text = String::from_utf8_lossy(name);
         self.add_problem(&BAD_NAME, u64::from(matches!(text, std::borrow::Cow::Owned(_))), at);
         let object = self.objects as usize;
-        let class = PhdClass { address, instance_bytes, superclass, name: text.into_owned(), object };
+        let class = PhdClass {
+            address,
+            instance_bytes,
+            superclass_address: superclass,
+            name: text.into_owned(),
+            object_number: object,
+        };
         self.class_by_address.entry(address).or_insert(self.classes.len());
         self.classes.push(class);
     }
 
-    fn slot(&mut self, kind: SlotKind) -> u32 {
+    fn find_or_add_slot(&mut self, kind: SlotKind) -> u32 {
         if let Some(&slot) = self.slot_by_kind.get(&kind) {
             return slot;
         }
         let TypeSlot(slot) = self.builder.new_type();
         self.slot_by_kind.insert(kind, slot);
-        self.slots.push(kind);
+        self.slot_kinds.push(kind);
         self.identity_slots.push(slot);
         self.slot_counts.push(SlotCount::default());
         slot
@@ -235,11 +242,12 @@ impl<'r> Assembler<'r> {
     fn add_array_bytes(&mut self, slot: u32, kind: SlotKind, number: u64, records: &RecordReader) {
         let count = &mut self.slot_counts[slot as usize];
         for (sum, form) in count.bytes_by_form.iter_mut().zip(ArrayForm::ALL_64_BIT) {
-            let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Bits32 };
-            *sum += u128::from(array_bytes(kind, number, form, &records.layout).unwrap_or(0));
+            let form = if records.header.word_bytes == 8 { form } else { ArrayForm::Bits32 };
+            *sum += u128::from(array_bytes(kind, number, form, &records.header).unwrap_or(0));
         }
     }
 
+    /// Hands the objects so far on to the builder.
     fn flush(&mut self) -> Result<(), ReadError> {
         self.columns.seal();
         let objects = 0..self.columns.len();
@@ -249,15 +257,15 @@ impl<'r> Assembler<'r> {
     }
 
     /// The last record was read.
-    pub(super) fn end(&mut self, at: u64, is_complete: bool) -> Result<(), ReadError> {
-        (self.end, self.is_complete) = (at, is_complete);
+    pub(super) fn end_records(&mut self, at: u64, is_complete: bool) -> Result<(), ReadError> {
+        (self.end_offset, self.is_complete) = (at, is_complete);
         if self.builds_graph { self.flush() } else { Ok(()) }
     }
 
     /// Names types and gives objects their sizes.
     pub(super) fn finish(&mut self) -> Result<ReadExtent, ReadError> {
         let Some(layout) = self.header.clone() else {
-            return Ok(ReadExtent { end: position(self.end), objects: 0, loss_codes: &LOSS_CODES });
+            return Ok(ReadExtent { end: position(self.end_offset), objects: 0, loss_codes: &LOSS_CODES });
         };
         self.array_form = match (layout.word_bytes, self.has_compressed_references) {
             (4, _) => ArrayForm::Bits32,
@@ -269,8 +277,8 @@ impl<'r> Assembler<'r> {
         };
         self.name_types();
         if self.builds_graph {
-            let sizes: Vec<Option<u64>> = self.slots.iter().map(|&kind| self.fixed_bytes(kind)).collect();
-            let (slots, form) = (&self.slots, self.array_form);
+            let sizes: Vec<Option<u64>> = self.slot_kinds.iter().map(|&kind| self.fixed_bytes(kind)).collect();
+            let (slots, form) = (&self.slot_kinds, self.array_form);
             self.builder.set_object_sizes(|slot, number| {
                 let array = || array_bytes(slots[slot.0 as usize], number, form, &layout);
                 sizes[slot.0 as usize].or_else(array).unwrap_or(0)
@@ -289,21 +297,21 @@ impl<'r> Assembler<'r> {
             ("classes", self.classes.len() as u64),
             ("references", self.references),
         ]);
-        Ok(ReadExtent { end: position(self.end), objects: self.objects, loss_codes: &LOSS_CODES })
+        Ok(ReadExtent { end: position(self.end_offset), objects: self.objects, loss_codes: &LOSS_CODES })
     }
 
     /// Bytes of an object that is no array; `None` for an array.
     fn fixed_bytes(&self, kind: SlotKind) -> Option<u64> {
         match kind {
             SlotKind::Object(class) => {
-                Some(self.class(class).map_or(0, |class| round_up_to_8(class.instance_bytes.max(16).into())))
+                Some(self.class_at(class).map_or(0, |class| round_up_to_8(class.instance_bytes.max(16).into())))
             }
             SlotKind::Class => Some(self.min_distance_after_class.unwrap_or(0)),
             SlotKind::ObjectArray(_) | SlotKind::PrimitiveArray(_) => None,
         }
     }
 
-    fn class(&self, address: u64) -> Option<&PhdClass> {
+    fn class_at(&self, address: u64) -> Option<&PhdClass> {
         self.class_by_address.get(&address).map(|&at| &self.classes[at])
     }
 
@@ -311,18 +319,20 @@ impl<'r> Assembler<'r> {
         let raw_types = self.reading.options.raw_types;
         let shown = |name: &str| if raw_types { name.to_string() } else { source_form(name) };
         // Mostly the word of an array is the class of its elements; in some dumps it is its own.
-        let mut words = self.slots.iter().filter_map(|&kind| match kind {
-            SlotKind::ObjectArray(word) => self.class(word),
+        let mut words = self.slot_kinds.iter().filter_map(|&kind| match kind {
+            SlotKind::ObjectArray(word) => self.class_at(word),
             _ => None,
         });
         let is_own = words.clone().next().is_some() && words.all(|class| class.name.starts_with('['));
         let unknown = |address: u64| format!("unknown class {}", self.padded_address(address));
         let names: Vec<String> = self
-            .slots
+            .slot_kinds
             .iter()
             .map(|&kind| match kind {
-                SlotKind::Object(class) => self.class(class).map_or_else(|| unknown(class), |class| shown(&class.name)),
-                SlotKind::ObjectArray(class) => match self.class(class) {
+                SlotKind::Object(class) => {
+                    self.class_at(class).map_or_else(|| unknown(class), |class| shown(&class.name))
+                }
+                SlotKind::ObjectArray(class) => match self.class_at(class) {
                     Some(class) if is_own => shown(&class.name),
                     Some(class) if class.name.starts_with('[') => shown(&format!("[{}", class.name)),
                     Some(class) => shown(&format!("[L{};", class.name)),
@@ -335,9 +345,9 @@ impl<'r> Assembler<'r> {
         for (slot, name) in names.iter().enumerate() {
             self.builder.name_type(TypeSlot(slot as u32), name);
         }
-        for (slot, count) in self.slots.iter().zip(&self.slot_counts) {
+        for (slot, count) in self.slot_kinds.iter().zip(&self.slot_counts) {
             if let SlotKind::Object(class) | SlotKind::ObjectArray(class) = *slot
-                && self.class(class).is_none()
+                && self.class_at(class).is_none()
             {
                 let text = self.padded_address(class);
                 self.reading.diagnostics.add(&UNKNOWN_CLASS, count.objects, position(count.first_position), || text);
@@ -367,10 +377,10 @@ impl<'r> Assembler<'r> {
             slot_of_class.push(slot);
         }
         for (class, &slot) in self.classes.iter().zip(&slot_of_class) {
-            let superclass = self.class_by_address.get(&class.superclass).map(|&at| slot_of_class[at]);
+            let superclass = self.class_by_address.get(&class.superclass_address).map(|&at| slot_of_class[at]);
             let record = TypeRecord { class_object: Some(class.address), superclass, ..TypeRecord::default() };
             self.builder.describe_type(self.section, slot, record);
-            self.builder.add_class_object(class.object, slot);
+            self.builder.add_class_object(class.object_number, slot);
         }
     }
 
@@ -380,28 +390,28 @@ impl<'r> Assembler<'r> {
         let mut added = 0;
         for (number, thread) in (0u32..).zip(&core.threads) {
             // Of another process, at the address there may be anything.
-            let class = self.thread_classes.remove(&thread.address).flatten();
-            if !class.is_some_and(|class| self.is_thread(class)) {
+            let class = self.thread_classes.remove(&thread.object_address).flatten();
+            if !class.is_some_and(|class| self.is_thread_class(class)) {
                 continue;
             }
             let name = Some(self.builder.intern_text(&thread.name));
-            let object = Some(thread.address);
-            let record = ThreadRecord { name, serial: number, object, ..ThreadRecord::default() };
+            let object = Some(thread.object_address);
+            let record = ThreadRecord { name, serial: number, object_id: object, ..ThreadRecord::default() };
             self.builder.add_thread(self.section, record);
-            let record = RootRecord::new(thread.address, RootKind::Thread, 0);
-            self.builder.add_root_record(self.section, RootRecord { name, thread: Some(number), ..record });
+            let record = RootRecord::new(thread.object_address, RootKind::Thread, 0);
+            self.builder.add_root_record(self.section, RootRecord { name, thread_serial: Some(number), ..record });
             added += 1;
         }
-        self.reading.diagnostics.add(&JAVA_CORE, added, position(0), || core.name);
+        self.reading.diagnostics.add(&JAVA_CORE, added, position(0), || core.file_name);
     }
 
     /// Is this class `java/lang/Thread`, or derived from it?
-    fn is_thread(&self, mut class: u64) -> bool {
+    fn is_thread_class(&self, mut class: u64) -> bool {
         // A damaged dump may have classes that are derived from each other.
         for _ in 0..MAX_SUPERCLASSES {
-            match self.class(class) {
+            match self.class_at(class) {
                 Some(found) if found.name == "java/lang/Thread" => return true,
-                Some(found) => class = found.superclass,
+                Some(found) => class = found.superclass_address,
                 None => return false,
             }
         }
@@ -411,13 +421,13 @@ impl<'r> Assembler<'r> {
     /// Objects and bytes by type.
     pub(super) fn totals(&self) -> Vec<(String, u64, u64)> {
         let place = ArrayForm::ALL_64_BIT.iter().position(|&form| form == self.array_form).unwrap_or(0);
-        let totals = self.slots.iter().zip(&self.slot_counts).enumerate().map(|(slot, (&kind, count))| {
+        let totals = self.slot_kinds.iter().zip(&self.slot_counts).enumerate().map(|(slot, (&kind, count))| {
             let bytes = match self.fixed_bytes(kind) {
                 Some(bytes) => u128::from(bytes) * u128::from(count.objects),
                 None => count.bytes_by_form[place],
             };
             let name = self.builder.type_name(TypeSlot(slot as u32)).unwrap_or_default();
-            (TypeTotal { objects: count.objects, bytes }, name.to_string())
+            (ObjectsAndBytes { objects: count.objects, bytes }, name.to_string())
         });
         totals_by_name(totals)
     }

@@ -47,7 +47,7 @@ impl PhdHeader {
                 }
                 4 => {
                     let bytes = stream.u16()?;
-                    let text = stream.text(bytes)?;
+                    let text = stream.text_bytes(bytes)?;
                     layout.producer = Some(String::from_utf8_lossy(&text).lines().collect::<Vec<_>>().join("; "));
                 }
                 // The end of the header, then the start of the records.
@@ -58,7 +58,7 @@ impl PhdHeader {
     }
 
     /// An address that is so many units from another.
-    pub(super) fn address(&self, from: u64, units: i64) -> u64 {
+    pub(super) fn address_from(&self, from: u64, units: i64) -> u64 {
         let address = from.wrapping_add((units << self.shift).cast_unsigned());
         if self.word_bytes == 8 { address } else { address & 0xFFFF_FFFF }
     }

@@ -64,57 +64,62 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let types = assembler.totals();
-        let (repeat_count, first) = (assembler.repeats.repeat_count, assembler.repeats.first_repeat_position);
+        let (repeat_count, first) =
+            (assembler.repeat_detector.possible_repeat_count, assembler.repeat_detector.first_repeat_position);
         assembler.add_problem(&POSSIBLE_REPEAT, repeat_count, first);
-        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION_NAME.into()] })
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), section_names: vec![SECTION_NAME.into()] })
     }
 }
 
-fn refused(text: impl Into<String>) -> ReadError {
+fn not_supported_error(text: impl Into<String>) -> ReadError {
     ReadError::new(ReadErrorKind::NotSupported(text.into()))
 }
 
 fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), ReadError> {
     if source.start().starts_with(MAGIC_SENT_AS_TEXT) {
-        return Err(refused("a PHD heap dump that was sent as text, which destroys it: send it again, as binary"));
+        return Err(not_supported_error(
+            "a PHD heap dump that was sent as text, which destroys it: send it again, as binary",
+        ));
     }
     let mut tally = source.tally();
     let mut stream = Stream::new(source, &assembler.reading.budget)?;
     let in_header = |stop: StopReason| match stop {
         StopReason::ReadError(error) => error,
-        StopReason::Truncated(_) => refused("a PHD heap dump that is cut off within its header"),
-        StopReason::Malformed => refused("a PHD heap dump with a header of an unknown kind"),
+        StopReason::Truncated(_) => not_supported_error("a PHD heap dump that is cut off within its header"),
+        StopReason::Malformed => not_supported_error("a PHD heap dump with a header of an unknown kind"),
     };
     stream.skip(FILE_MAGIC.len()).map_err(in_header)?;
     let version = stream.u32().map_err(in_header)?;
     if !KNOWN_VERSIONS.contains(&version) {
-        return Err(refused(format!("a PHD heap dump of version {version}; heapdump reads versions 4 to 6")));
+        return Err(not_supported_error(format!(
+            "a PHD heap dump of version {version}; heapdump reads versions 4 to 6"
+        )));
     }
     let layout = PhdHeader::parse(&mut stream, version).map_err(in_header)?;
     assembler.take_header(&layout);
     let mut records = RecordReader::new(layout);
     loop {
         let at = stream.position();
-        match records.next(&mut stream) {
+        match records.read_next(&mut stream) {
             Ok(records::PhdRecord::End) => {
                 let has_more = stream.u8().is_ok();
                 assembler.add_problem(&DATA_AFTER_END, has_more.into(), stream.position().saturating_sub(1));
-                return assembler.end(at + 1, true);
+                return assembler.end_records(at + 1, true);
             }
             Ok(what) => {
                 assembler.take_record(what, &records, at)?;
-                tally.set(assembler.objects);
+                tally.set_total(assembler.objects);
             }
             Err(StopReason::ReadError(error)) => return Err(error),
             Err(StopReason::Malformed) => {
                 assembler.add_problem(&BAD_RECORD, 1, at);
-                return assembler.end(stream.position(), false);
+                return assembler.end_records(stream.position(), false);
             }
             Err(StopReason::Truncated(missing)) => {
                 // What no file of this length could hold was never there.
                 let is_bad = missing > stream.position();
                 assembler.add_problem(if is_bad { &BAD_RECORD } else { &TRUNCATED }, 1, at);
-                return assembler.end(stream.position(), false);
+                return assembler.end_records(stream.position(), false);
             }
         }
     }

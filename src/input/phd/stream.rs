@@ -28,27 +28,27 @@ pub(super) struct Stream {
     window: Vec<u8>,
     window_offset: usize,
     filled_bytes: usize,
-    offset: u64,
+    window_file_offset: u64,
     _share: MemoryShare,
 }
 
 impl Stream {
     pub(super) fn new(source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
         let mut share = budget.for_buffer();
-        share.hold(WINDOW_BYTES as u64)?;
+        share.set_held_bytes(WINDOW_BYTES as u64)?;
         Ok(Stream {
             source,
             window: vec![0; WINDOW_BYTES],
             window_offset: 0,
             filled_bytes: 0,
-            offset: 0,
+            window_file_offset: 0,
             _share: share,
         })
     }
 
     /// Bytes that were taken so far.
     pub(super) fn position(&self) -> u64 {
-        self.offset + self.window_offset as u64
+        self.window_file_offset + self.window_offset as u64
     }
 
     pub(super) fn skip(&mut self, bytes: usize) -> Result<(), StopReason> {
@@ -56,10 +56,10 @@ impl Stream {
     }
 
     /// The next bytes, at most eight.
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
+    fn take_bytes<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
         if self.filled_bytes - self.window_offset < N {
             self.window.copy_within(self.window_offset..self.filled_bytes, 0);
-            self.offset += self.window_offset as u64;
+            self.window_file_offset += self.window_offset as u64;
             self.filled_bytes -= self.window_offset;
             self.window_offset = 0;
             self.filled_bytes += self
@@ -77,15 +77,15 @@ impl Stream {
     }
 
     pub(super) fn u8(&mut self) -> Result<u8, StopReason> {
-        Ok(u8::from_be_bytes(self.take()?))
+        Ok(u8::from_be_bytes(self.take_bytes()?))
     }
 
     pub(super) fn u16(&mut self) -> Result<u16, StopReason> {
-        Ok(u16::from_be_bytes(self.take()?))
+        Ok(u16::from_be_bytes(self.take_bytes()?))
     }
 
     pub(super) fn u32(&mut self) -> Result<u32, StopReason> {
-        Ok(u32::from_be_bytes(self.take()?))
+        Ok(u32::from_be_bytes(self.take_bytes()?))
     }
 
     /// A number that cannot be negative.
@@ -95,30 +95,30 @@ impl Stream {
 
     /// An address of 4 or 8 bytes.
     pub(super) fn word(&mut self, word_bytes: u32) -> Result<u64, StopReason> {
-        if word_bytes == 8 { Ok(u64::from_be_bytes(self.take()?)) } else { Ok(self.u32()?.into()) }
+        if word_bytes == 8 { Ok(u64::from_be_bytes(self.take_bytes()?)) } else { Ok(self.u32()?.into()) }
     }
 
     /// A signed number of 1, 2, 4 or 8 bytes, by its width code.
-    pub(super) fn signed(&mut self, code: u8) -> Result<i64, StopReason> {
+    pub(super) fn signed_of_width(&mut self, code: u8) -> Result<i64, StopReason> {
         Ok(match code {
-            0 => i8::from_be_bytes(self.take()?).into(),
-            1 => i16::from_be_bytes(self.take()?).into(),
-            2 => i32::from_be_bytes(self.take()?).into(),
-            _ => i64::from_be_bytes(self.take()?),
+            0 => i8::from_be_bytes(self.take_bytes()?).into(),
+            1 => i16::from_be_bytes(self.take_bytes()?).into(),
+            2 => i32::from_be_bytes(self.take_bytes()?).into(),
+            _ => i64::from_be_bytes(self.take_bytes()?),
         })
     }
 
     /// The same without a sign.
-    pub(super) fn unsigned(&mut self, code: u8) -> Result<u64, StopReason> {
+    pub(super) fn unsigned_of_width(&mut self, code: u8) -> Result<u64, StopReason> {
         Ok(match code {
             0 => self.u8()?.into(),
             1 => self.u16()?.into(),
             2 => self.u32()?.into(),
-            _ => u64::from_be_bytes(self.take()?),
+            _ => u64::from_be_bytes(self.take_bytes()?),
         })
     }
 
-    pub(super) fn text(&mut self, bytes: u16) -> Result<Vec<u8>, StopReason> {
+    pub(super) fn text_bytes(&mut self, bytes: u16) -> Result<Vec<u8>, StopReason> {
         (0..bytes).map(|_| self.u8()).collect()
     }
 }

@@ -19,7 +19,7 @@ use super::{
 use crate::allocations::NameId;
 use problem_codes::*;
 use profile::{Locations, Profile, add_problem, parse_sample};
-use wire::{MalformedField, MessageFields, Value};
+use wire::{MalformedField, MessageFields, WireValue};
 
 pub(super) struct Pprof;
 
@@ -33,14 +33,14 @@ impl Reader for Pprof {
         let mut has_sample_type = false;
         for field in MessageFields::new(start) {
             match field {
-                Ok((1, Value::Bytes(kind))) => {
+                Ok((1, WireValue::Bytes(kind))) => {
                     has_sample_type = true;
-                    let is_pair = |field| matches!(field, Ok((1 | 2, Value::Number(_))));
+                    let is_pair = |field| matches!(field, Ok((1 | 2, WireValue::Number(_))));
                     if !MessageFields::new(kind).all(is_pair) {
                         return FormatMatch::No;
                     }
                 }
-                Ok((2..=6 | 11 | 15, Value::Bytes(_)) | (7..=10 | 12 | 14 | 16, Value::Number(_))) => {}
+                Ok((2..=6 | 11 | 15, WireValue::Bytes(_)) | (7..=10 | 12 | 14 | 16, WireValue::Number(_))) => {}
                 Ok((13, _)) => {}
                 // The start breaks off within a field.
                 Err(MalformedField::Cut) => break,
@@ -64,13 +64,13 @@ impl Reader for Pprof {
         };
         let measure = SampleMeasure::of_profile(&profile, reading)?;
         let mut heap = StackHeap::new(reading);
-        let locations = profile.locations(&mut heap.names, reading);
+        let locations = profile.frames_of_locations(&mut heap.names, reading);
         let location_count = locations.count();
         let type_label = reading.options.profile.type_label.clone();
         let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(heap, locations, reading));
         let mut fields = MessageFields::new(&message);
         while let Some(field) = fields.next() {
-            if let Ok((2, Value::Bytes(sample))) = field {
+            if let Ok((2, WireValue::Bytes(sample))) = field {
                 let offset = message.len() - fields.bytes_left() - sample.len();
                 let label = match &type_label {
                     Some(key) => profile.label_value(sample, key, reading).unwrap_or_default(),
@@ -89,7 +89,7 @@ impl Reader for Pprof {
         if heap.is_difference() {
             reading.diagnostics.add(&DIFFERENCE, 1, Position::Byte(0), String::new);
         }
-        let program = profile.program(reading);
+        let program = profile.program_name(reading);
         let mut dump = heap.finish(program, &measure.name, profile.samples, reading);
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
         let locations = location_count as u64;
@@ -152,8 +152,8 @@ impl SampleMeasure {
         let objects = kinds[bytes_place].0.replace("space", "objects");
         let objects_place = kinds.iter().position(|(name, _)| *name == objects).filter(|&at| at != bytes_place);
         let mut description = format!("{} of {all}", kinds[bytes_place].0);
-        if profile.period > 1 {
-            description += &format!("; estimated, one of {} bytes was sampled", profile.period);
+        if profile.sampling_period > 1 {
+            description += &format!("; estimated, one of {} bytes was sampled", profile.sampling_period);
         }
         Ok(SampleMeasure {
             name: short(bytes_place).to_string(),
@@ -171,7 +171,8 @@ struct HeapMaker {
     locations: Locations,
     /// The node of a location with many frames, by the place of these, below a node.
     nodes_of_long_locations: FxHashMap<(u32, u64), u32>,
-    stack: Vec<u64>,
+    location_ids: Vec<u64>,
+    /// Those of the sample at hand.
     values: Vec<u64>,
     /// The type of samples without the label that types are the values of.
     no_label: Option<NameId>,
@@ -188,7 +189,7 @@ impl HeapMaker {
             heap,
             locations,
             nodes_of_long_locations: FxHashMap::default(),
-            stack: Vec::new(),
+            location_ids: Vec::new(),
             values: Vec::new(),
         }
     }
@@ -201,7 +202,7 @@ impl HeapMaker {
         label: Option<String>,
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
-        let read = parse_sample(message, &mut self.stack, &mut self.values);
+        let read = parse_sample(message, &mut self.location_ids, &mut self.values);
         if read.is_err() || self.values.len() != measure.value_count {
             add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
@@ -228,11 +229,11 @@ impl HeapMaker {
     /// The node of the stack at hand, and the function that allocated, if any. Frames that are to be left out are, with all that
     /// they called; not where nothing else called them.
     fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, Option<NameId>), ReadError> {
-        let HeapMaker { heap, locations, nodes_of_long_locations, stack, .. } = self;
+        let HeapMaker { heap, locations, nodes_of_long_locations, location_ids, .. } = self;
         let (mut node, mut last) = (0, None);
-        for &id in stack.iter().rev() {
+        for &id in location_ids.iter().rev() {
             if let Some(name) = locations.only_name(id) {
-                node = heap.frame_below(node, last, name)?;
+                node = heap.find_or_add_frame_below(node, last, name)?;
                 last = Some(name);
                 continue;
             }
@@ -249,7 +250,7 @@ impl HeapMaker {
             } else {
                 let above = node;
                 for &name in names {
-                    node = heap.frame_below(node, last, name)?;
+                    node = heap.find_or_add_frame_below(node, last, name)?;
                     last = Some(name);
                 }
                 if names.len() > MAX_FRAMES_WALKED {

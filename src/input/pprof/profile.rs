@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::problem_codes::*;
-use super::wire::{MalformedField, MessageFields, Value, push_numbers};
-use crate::allocations::{FrameNames, NameId, NameTable};
+use super::wire::{MalformedField, MessageFields, WireValue, push_numbers};
+use crate::allocations::{FrameNaming, NameId, NameTable};
 use crate::graph::MemoryShare;
 use crate::input::stack_profile::{UNKNOWN_FILE, UNKNOWN_MODULE};
 use crate::input::{Position, ProblemCode, ReadError, Reading};
 use crate::regex::bounded_regex;
 
 /// What is kept of a part of the message, at most: a text, a function, a location, or numbers of comments.
-const PART_BYTES: u64 = 48;
+const MEMORY_BYTES_PER_PART: u64 = 48;
 /// Parts between two looks at the memory they take.
 const PARTS_PER_MEMORY_CHECK: u64 = 1 << 16;
 
@@ -23,27 +23,27 @@ const PARTS_PER_MEMORY_CHECK: u64 = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Profile<'a> {
     texts: Vec<&'a [u8]>,
-    comments: Vec<u64>,
+    comment_texts: Vec<u64>,
     /// Of the message.
-    bytes: usize,
+    message_bytes: usize,
     /// Name and unit of each value of a sample.
     pub(super) sample_types: Vec<(u64, u64)>,
     functions: FxHashMap<u64, Function>,
     /// Id and file name of each mapping, the program itself first.
     mappings: Vec<(u64, u64)>,
-    locations: Vec<(usize, &'a [u8])>,
+    location_messages: Vec<(usize, &'a [u8])>,
     pub(super) samples: u64,
     drop_frames_text: u64,
     keep_frames_text: u64,
     pub(super) time_ns: u64,
-    pub(super) period: u64,
+    pub(super) sampling_period: u64,
     pub(super) default_sample_type_text: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Function {
-    name: u64,
-    file: u64,
+    name_text: u64,
+    file_text: u64,
 }
 
 /// The frames of locations.
@@ -81,7 +81,7 @@ impl<'a> Profile<'a> {
         reading: &mut Reading,
         share: &mut MemoryShare,
     ) -> Result<Option<Self>, ReadError> {
-        let mut profile = Profile { bytes: message.len(), ..Profile::default() };
+        let mut profile = Profile { message_bytes: message.len(), ..Profile::default() };
         let mut fields = MessageFields::new(message);
         let mut parts = 0u64;
         while let Some(field) = fields.next() {
@@ -89,9 +89,9 @@ impl<'a> Profile<'a> {
             let offset = message.len() - fields.bytes_left();
             parts += 1;
             if parts.is_multiple_of(PARTS_PER_MEMORY_CHECK) {
-                share.hold(message.len() as u64 + parts * PART_BYTES)?;
+                share.set_held_bytes(message.len() as u64 + parts * MEMORY_BYTES_PER_PART)?;
             }
-            let part = if let Value::Bytes(bytes) = value { bytes } else { &[] };
+            let part = if let WireValue::Bytes(bytes) = value { bytes } else { &[] };
             let mut read = Ok(());
             match (number, value) {
                 (1, _) => {
@@ -99,7 +99,7 @@ impl<'a> Profile<'a> {
                 }
                 (2, _) => profile.samples += 1,
                 (3, _) => read = numbers_of_fields(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
-                (4, _) => profile.locations.push((offset - part.len(), part)),
+                (4, _) => profile.location_messages.push((offset - part.len(), part)),
                 (5, _) => {
                     read = profile.take_function(part).map(|is_new| {
                         if !is_new {
@@ -108,12 +108,12 @@ impl<'a> Profile<'a> {
                     });
                 }
                 (6, _) => profile.texts.push(part),
-                (7, Value::Number(text)) => profile.drop_frames_text = text,
-                (8, Value::Number(text)) => profile.keep_frames_text = text,
-                (9, Value::Number(time)) => profile.time_ns = time,
-                (12, Value::Number(period)) => profile.period = period,
-                (13, value) => read = push_numbers(value, &mut profile.comments),
-                (14, Value::Number(text)) => profile.default_sample_type_text = text,
+                (7, WireValue::Number(text)) => profile.drop_frames_text = text,
+                (8, WireValue::Number(text)) => profile.keep_frames_text = text,
+                (9, WireValue::Number(time)) => profile.time_ns = time,
+                (12, WireValue::Number(period)) => profile.sampling_period = period,
+                (13, value) => read = push_numbers(value, &mut profile.comment_texts),
+                (14, WireValue::Number(text)) => profile.default_sample_type_text = text,
                 _ => {}
             }
             if read.is_err() {
@@ -121,7 +121,7 @@ impl<'a> Profile<'a> {
             }
         }
         // Nobody asks for comments; that they are there shows that the profile is whole.
-        for &comment in &profile.comments {
+        for &comment in &profile.comment_texts {
             profile.text(comment, reading);
         }
         Ok(Some(profile))
@@ -134,7 +134,7 @@ impl<'a> Profile<'a> {
     /// Returns false for an id that is known.
     fn take_function(&mut self, message: &[u8]) -> Result<bool, MalformedField> {
         let [id, name, system_name, file] = numbers_of_fields(message, [1, 2, 3, 4])?;
-        let function = Function { name: if name == 0 { system_name } else { name }, file };
+        let function = Function { name_text: if name == 0 { system_name } else { name }, file_text: file };
         let next = self.functions.len();
         self.functions.entry(id).or_insert(function);
         Ok(self.functions.len() > next)
@@ -144,13 +144,13 @@ impl<'a> Profile<'a> {
     pub(super) fn text(&self, number: u64, reading: &mut Reading) -> &'a [u8] {
         let text = usize::try_from(number).ok().and_then(|number| self.texts.get(number));
         if text.is_none() {
-            add_problem(reading, &TRUNCATED, self.bytes);
+            add_problem(reading, &TRUNCATED, self.message_bytes);
         }
         text.copied().unwrap_or_default()
     }
 
     /// The file name of the program: that of the first mapping.
-    pub(super) fn program(&self, reading: &mut Reading) -> String {
+    pub(super) fn program_name(&self, reading: &mut Reading) -> String {
         let file = self.mappings.first().map(|&(_, file)| self.text(file, reading));
         last_segment(&String::from_utf8_lossy(file.unwrap_or_default())).to_string()
     }
@@ -159,18 +159,19 @@ impl<'a> Profile<'a> {
     fn function_names(&self, names: &mut NameTable, reading: &mut Reading) -> FxHashMap<u64, NameId> {
         let mut files: FxHashMap<&[u8], (u64, bool)> = FxHashMap::default();
         for function in self.functions.values() {
-            let (file, is_several) = files.entry(self.text(function.name, reading)).or_insert((function.file, false));
-            *is_several |= *file != function.file;
+            let (file, is_several) =
+                files.entry(self.text(function.name_text, reading)).or_insert((function.file_text, false));
+            *is_several |= *file != function.file_text;
         }
         let mut of_ids = FxHashMap::default();
         for (&id, function) in &self.functions {
-            let name = self.text(function.name, reading);
+            let name = self.text(function.name_text, reading);
             let mut text = match name {
                 b"" => format!("function {id}"),
                 _ => String::from_utf8_lossy(name).into_owned(),
             };
             if files[name].1 {
-                text = format!("{text} ({})", String::from_utf8_lossy(self.text(function.file, reading)));
+                text = format!("{text} ({})", String::from_utf8_lossy(self.text(function.file_text, reading)));
             }
             of_ids.insert(id, names.intern(&text));
         }
@@ -178,7 +179,7 @@ impl<'a> Profile<'a> {
     }
 
     /// The frames of all locations, named as the options ask for. O(locations and their lines).
-    pub(super) fn locations(&self, names: &mut NameTable, reading: &mut Reading) -> Locations {
+    pub(super) fn frames_of_locations(&self, names: &mut NameTable, reading: &mut Reading) -> Locations {
         let frame_names = reading.options.profile.frame_names;
         let functions = self.function_names(names, reading);
         let dropped =
@@ -191,8 +192,8 @@ impl<'a> Profile<'a> {
         }
         let mut locations = Locations::with_room(self.locations.len());
         let mut frames = Vec::new();
-        for &(offset, message) in &self.locations {
-            let Ok(Location { id, mapping, address, lines }) = Location::of_message(message) else {
+        for &(offset, message) in &self.location_messages {
+            let Ok(Location { id, mapping_id: mapping, address, lines }) = Location::of_message(message) else {
                 add_problem(reading, &BAD_MESSAGE, offset);
                 continue;
             };
@@ -206,29 +207,29 @@ impl<'a> Profile<'a> {
                     names.intern(&format!("function {function}"))
                 });
                 frames.push(match frame_names {
-                    FrameNames::Function => name,
-                    FrameNames::Line => match self.functions.get(&function) {
-                        Some(&Function { name, file }) if name > 0 => {
+                    FrameNaming::Function => name,
+                    FrameNaming::FunctionAndLine => match self.functions.get(&function) {
+                        Some(&Function { name_text: name, file_text: file }) if name > 0 => {
                             let [name, file] =
                                 [name, file].map(|text| String::from_utf8_lossy(self.text(text, reading)));
                             names.intern(&format!("{name} {file}:{line}"))
                         }
                         _ => name,
                     },
-                    FrameNames::File => {
+                    FrameNaming::File => {
                         let file =
-                            self.functions.get(&function).map_or(&b""[..], |known| self.text(known.file, reading));
+                            self.functions.get(&function).map_or(&b""[..], |known| self.text(known.file_text, reading));
                         names.intern(&name_or(&String::from_utf8_lossy(file), UNKNOWN_FILE))
                     }
-                    FrameNames::Module => names.intern(&name_or(&module, UNKNOWN_MODULE)),
+                    FrameNaming::Module => names.intern(&name_or(&module, UNKNOWN_MODULE)),
                 });
             }
             if frames.is_empty() {
                 let place = if module.is_empty() { String::new() } else { format!(" ({})", last_segment(&module)) };
                 frames.push(names.intern(&match frame_names {
-                    FrameNames::Function | FrameNames::Line => format!("{address:#x}{place}"),
-                    FrameNames::File => UNKNOWN_FILE.to_string(),
-                    FrameNames::Module => name_or(&module, UNKNOWN_MODULE),
+                    FrameNaming::Function | FrameNaming::FunctionAndLine => format!("{address:#x}{place}"),
+                    FrameNaming::File => UNKNOWN_FILE.to_string(),
+                    FrameNaming::Module => name_or(&module, UNKNOWN_MODULE),
                 }));
             }
             let first_dropped = lines.iter().rev().position(|(function, _)| dropped.contains(function));
@@ -244,7 +245,7 @@ impl<'a> Profile<'a> {
         let named: Vec<(u64, Cow<'_, str>)> = self
             .functions
             .iter()
-            .map(|(&id, function)| (id, String::from_utf8_lossy(self.text(function.name, reading))))
+            .map(|(&id, function)| (id, String::from_utf8_lossy(self.text(function.name_text, reading))))
             .collect();
         let name_bytes: usize = named.iter().map(|(_, name)| name.len() + 1).sum();
         let mut pattern = |number: u64| {
@@ -253,7 +254,7 @@ impl<'a> Profile<'a> {
             let pattern = std::str::from_utf8(text).ok().filter(|_| steps <= MAX_MATCH_STEPS);
             let pattern = pattern.map(|text| bounded_regex(&format!("^(?:{text})$")));
             if !text.is_empty() && !matches!(pattern, Some(Ok(_))) {
-                add_problem(reading, &BAD_PATTERN, self.bytes);
+                add_problem(reading, &BAD_PATTERN, self.message_bytes);
             }
             pattern.filter(|_| !text.is_empty())?.ok()
         };
@@ -271,7 +272,7 @@ impl<'a> Profile<'a> {
         reading: &mut Reading,
     ) -> Result<Option<String>, MalformedField> {
         for field in MessageFields::new(sample) {
-            if let (3, Value::Bytes(label)) = field? {
+            if let (3, WireValue::Bytes(label)) = field? {
                 let [own_key, text, number, unit] = numbers_of_fields(label, [1, 2, 3, 4])?;
                 if self.text(own_key, reading) == key.as_bytes() {
                     let [text, unit] =
@@ -290,9 +291,9 @@ impl<'a> Profile<'a> {
         let mut keys = BTreeSet::new();
         let samples = MessageFields::new(message).flatten().filter(|(number, _)| *number == 2);
         for (_, sample) in samples {
-            let Value::Bytes(sample) = sample else { continue };
+            let WireValue::Bytes(sample) = sample else { continue };
             for (number, label) in MessageFields::new(sample).flatten() {
-                if let (3, Value::Bytes(label)) = (number, label)
+                if let (3, WireValue::Bytes(label)) = (number, label)
                     && keys.len() < MAX_KEYS_NAMED
                 {
                     let [key] = numbers_of_fields(label, [1]).unwrap_or_default();
@@ -382,7 +383,7 @@ impl Locations {
 /// A location as the profile has it.
 struct Location {
     id: u64,
-    mapping: u64,
+    mapping_id: u64,
     address: u64,
     /// Functions and numbers of its lines, innermost first.
     lines: Vec<(u64, u64)>,
@@ -393,12 +394,12 @@ impl Location {
         let [id, mapping, address] = numbers_of_fields(message, [1, 2, 3])?;
         let mut lines = Vec::new();
         for field in MessageFields::new(message) {
-            if let (4, Value::Bytes(line)) = field? {
+            if let (4, WireValue::Bytes(line)) = field? {
                 let [function, number] = numbers_of_fields(line, [1, 2])?;
                 lines.push((function, number));
             }
         }
-        Ok(Location { id, mapping, address, lines })
+        Ok(Location { id, mapping_id: mapping, address, lines })
     }
 }
 
@@ -407,7 +408,7 @@ fn numbers_of_fields<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result
     let mut values = [0; N];
     for field in MessageFields::new(message) {
         let (number, value) = field?;
-        if let (Some(at), Value::Number(value)) = (wanted.iter().position(|&known| known == number), value) {
+        if let (Some(at), WireValue::Number(value)) = (wanted.iter().position(|&known| known == number), value) {
             values[at] = value;
         }
     }

@@ -3,7 +3,7 @@
 
 /// A field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum WireValue<'a> {
     /// A number, signed ones as the same 64 bits.
     Number(u64),
     /// A text, a message, or numbers one behind the other.
@@ -37,16 +37,16 @@ impl<'a> MessageFields<'a> {
         self.remaining.len()
     }
 
-    fn next_field(&mut self) -> Option<(u64, Value<'a>)> {
+    fn next_field(&mut self) -> Option<(u64, WireValue<'a>)> {
         let (key, remaining) = varint(self.remaining)?;
         let (value, remaining) = match key & 7 {
-            0 => varint(remaining).map(|(number, remaining)| (Value::Number(number), remaining))?,
-            1 => (Value::Fixed, remaining.get(8..)?),
-            5 => (Value::Fixed, remaining.get(4..)?),
+            0 => varint(remaining).map(|(number, remaining)| (WireValue::Number(number), remaining))?,
+            1 => (WireValue::Fixed, remaining.get(8..)?),
+            5 => (WireValue::Fixed, remaining.get(4..)?),
             2 => {
                 let (length, remaining) = varint(remaining)?;
                 let (bytes, remaining) = remaining.split_at_checked(usize::try_from(length).ok()?)?;
-                (Value::Bytes(bytes), remaining)
+                (WireValue::Bytes(bytes), remaining)
             }
             _ => return None,
         };
@@ -56,7 +56,7 @@ impl<'a> MessageFields<'a> {
 }
 
 impl<'a> Iterator for MessageFields<'a> {
-    type Item = Result<(u64, Value<'a>), MalformedField>;
+    type Item = Result<(u64, WireValue<'a>), MalformedField>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.remaining.is_empty() {
@@ -90,17 +90,17 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Appends the numbers of a repeated field: one, or several in a row, as a writer likes.
-pub(super) fn push_numbers(value: Value<'_>, numbers: &mut Vec<u64>) -> Result<(), MalformedField> {
+pub(super) fn push_numbers(value: WireValue<'_>, numbers: &mut Vec<u64>) -> Result<(), MalformedField> {
     match value {
-        Value::Number(number) => numbers.push(number),
-        Value::Bytes(mut remaining) => {
+        WireValue::Number(number) => numbers.push(number),
+        WireValue::Bytes(mut remaining) => {
             while !remaining.is_empty() {
                 let (number, behind) = varint(remaining).ok_or(MalformedField::Cut)?;
                 numbers.push(number);
                 remaining = behind;
             }
         }
-        Value::Fixed => return Err(MalformedField::UnknownKind),
+        WireValue::Fixed => return Err(MalformedField::UnknownKind),
     }
     Ok(())
 }
@@ -113,7 +113,8 @@ mod tests {
     fn fields_come_with_their_values() {
         let fields: Vec<_> = MessageFields::new(b"\x08\x96\x01\x12\x02ab\x19\0\0\0\0\0\0\0\0\x25\0\0\0\0").collect();
         let expected =
-            [(1, Value::Number(150)), (2, Value::Bytes(b"ab")), (3, Value::Fixed), (4, Value::Fixed)].map(Ok);
+            [(1, WireValue::Number(150)), (2, WireValue::Bytes(b"ab")), (3, WireValue::Fixed), (4, WireValue::Fixed)]
+                .map(Ok);
         assert_eq!(fields, expected);
         assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).map(|(n, _)| n), Some(u64::MAX));
         assert_eq!(varint(&[0x80; 11]), None);
@@ -136,10 +137,10 @@ mod tests {
     #[test]
     fn numbers_are_packed_or_not() {
         let mut numbers = Vec::new();
-        for value in [Value::Number(7), Value::Bytes(b"\x01\x80\x01"), Value::Bytes(b"")] {
+        for value in [WireValue::Number(7), WireValue::Bytes(b"\x01\x80\x01"), WireValue::Bytes(b"")] {
             push_numbers(value, &mut numbers).unwrap();
         }
         assert_eq!(numbers, [7, 1, 128]);
-        assert_eq!(push_numbers(Value::Bytes(b"\x80"), &mut numbers), Err(MalformedField::Cut));
+        assert_eq!(push_numbers(WireValue::Bytes(b"\x80"), &mut numbers), Err(MalformedField::Cut));
     }
 }

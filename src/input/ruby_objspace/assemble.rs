@@ -16,7 +16,7 @@ const MAX_SUPERCLASSES: usize = 64;
 #[derive(Debug)]
 struct RubyClass {
     name: Option<String>,
-    superclass: Option<u64>,
+    superclass_address: Option<u64>,
 }
 
 /// Puts blocks together.
@@ -25,20 +25,21 @@ pub(super) struct Assembler<'r> {
     builder: GraphBuilder,
     section: SectionId,
     totals: SlotTotals,
+    /// With the line of the first object; 0 before there is one.
     slots: FxHashMap<TypeKey, (TypeSlot, u64)>,
     classes: FxHashMap<u64, RubyClass>,
     objects: u64,
     references: u64,
     roots: u64,
     shapes: u64,
-    lines: u64,
+    lines_so_far: u64,
 }
 
 impl<'r> Assembler<'r> {
     pub(super) fn new(reading: &'r mut Reading) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(&reading.budget);
-        builder.added_may_dangle = true;
+        builder.added_references_may_dangle = true;
         let section = builder.begin_section(Section { complete: true, ..Section::default() });
         Assembler {
             reading,
@@ -51,28 +52,28 @@ impl<'r> Assembler<'r> {
             references: 0,
             roots: 0,
             shapes: 0,
-            lines: 0,
+            lines_so_far: 0,
         }
     }
 
     /// Takes the next block of the file.
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
-        let lines = self.lines;
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines_so_far);
+        let lines = self.lines_so_far;
         let mut slots = Vec::with_capacity(block.types.len());
         for (key, line) in block.types.drain(..) {
-            slots.push(self.slot(key, lines + line)?.0);
+            slots.push(self.find_or_add_slot(key, lines + line)?.0);
         }
         for class in &block.classes {
-            let name = class.name.clone().map(|name| &block.names[name]);
-            self.builder.check_name(name.map_or(0, <[u8]>::len))?;
+            let name = class.name.clone().map(|name| &block.name_bytes[name]);
+            self.builder.check_name_memory(name.map_or(0, <[u8]>::len))?;
             let name = name.map(|name| unescaped(name).into_owned());
             if S::BUILDS_GRAPH && name.is_some() {
-                let slot = self.slot(TypeKey::Class(class.address), 0)?;
+                let slot = self.find_or_add_slot(TypeKey::Class(class.address), 0)?;
                 self.builder.add_class_object(self.builder.object_count() + class.object, slot);
             }
-            self.classes.entry(class.address).or_insert(RubyClass { name, superclass: class.superclass });
+            self.classes.entry(class.address).or_insert(RubyClass { name, superclass_address: class.superclass });
         }
         let part = SectionPart {
             section: self.section,
@@ -87,7 +88,7 @@ impl<'r> Assembler<'r> {
             for &(object, kind, line) in &block.roots {
                 self.builder.add_root_record(self.section, RootRecord::new(object, kind, lines + line));
             }
-            for &(from, to, line) in &block.owners {
+            for &(from, to, line) in &block.uncertain_references {
                 self.builder.add_reference(self.section, from, to, lines + line);
             }
         }
@@ -96,14 +97,14 @@ impl<'r> Assembler<'r> {
         self.roots += block.root_lines;
         self.shapes += block.shapes;
         self.builder.section_mut(self.section).complete &= !block.is_cut;
-        self.lines += block.lines;
+        self.lines_so_far += block.lines_so_far;
         Ok(())
     }
 
     /// The slot of a type, whose first object is on this line.
-    fn slot(&mut self, key: TypeKey, line: u64) -> Result<TypeSlot, ReadError> {
+    fn find_or_add_slot(&mut self, key: TypeKey, line: u64) -> Result<TypeSlot, ReadError> {
         if let TypeKey::DataStructure(_, name) | TypeKey::Name(name) = &key {
-            self.builder.check_name(name.len())?;
+            self.builder.check_name_memory(name.len())?;
         }
         let builder = &mut self.builder;
         let (slot, first) = self.slots.entry(key).or_insert_with(|| (builder.new_type(), line));
@@ -120,7 +121,7 @@ impl<'r> Assembler<'r> {
             if let Some(name) = &class.name {
                 return Some(name);
             }
-            class = self.classes.get(&class.superclass?)?;
+            class = self.classes.get(&class.superclass_address?)?;
         }
         None
     }
@@ -160,8 +161,13 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
-        let (_, names) = self.builder.into_names();
-        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections: vec![String::new()] }
+        let (_, names) = self.builder.into_section_and_type_names();
+        ParsedTypes {
+            extent,
+            types: self.totals.by_name(names),
+            origins: Vec::new(),
+            section_names: vec![String::new()],
+        }
     }
 
     fn finish(&mut self) -> ReadExtent {
@@ -173,6 +179,6 @@ impl<'r> Assembler<'r> {
             ("objects", self.objects),
             ("references", self.references),
         ]);
-        ReadExtent { end: Position::Line(self.lines.max(1)), objects: self.objects, loss_codes: LOSS_CODES }
+        ReadExtent { end: Position::Line(self.lines_so_far.max(1)), objects: self.objects, loss_codes: LOSS_CODES }
     }
 }

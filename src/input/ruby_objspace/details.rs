@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::Record;
+use super::block::LineRecord;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::ReferenceName;
 use crate::input::json_lines::{ids, unescaped};
@@ -10,7 +10,7 @@ use crate::input::line_details::LineFormat;
 use crate::input::text::hex_field;
 
 /// Shapes above one are followed so far; an object has at most some hundred variables.
-const MAX_SHAPES: usize = 10_000;
+const MAX_SHAPE_CHAIN: usize = 10_000;
 
 /// Lines of Ruby.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(super) struct Shapes(FxHashMap<u64, (Option<String>, Option<u64>)>);
 
 impl Shapes {
     /// The variables of a shape, first one first. `None` where the chain is broken.
-    fn variables(&self, shape: u64) -> Option<Vec<&str>> {
+    fn variables_of(&self, shape: u64) -> Option<Vec<&str>> {
         let (mut names, mut next, mut may_end) = (Vec::new(), Some(shape), false);
-        for _ in 0..MAX_SHAPES {
+        for _ in 0..MAX_SHAPE_CHAIN {
             let Some((name, parent)) = next.and_then(|id| self.0.get(&id)) else {
                 names.reverse();
                 return (may_end || next.is_none()).then_some(names);
@@ -39,51 +39,51 @@ impl Shapes {
 }
 
 /// The address that a line begins with, and what follows it.
-fn address(line: &[u8]) -> Option<(u64, &[u8])> {
+fn leading_address(line: &[u8]) -> Option<(u64, &[u8])> {
     let text = line.strip_prefix(b"{\"address\":\"")?;
     let end = text.iter().take(24).position(|&byte| byte == b'"')?;
     Some((hex_field(&text[..end])?, &text[end + 1..]))
 }
 
 impl LineFormat for RubyLines {
-    type Line<'a> = Record<'a>;
+    type Line<'a> = LineRecord<'a>;
     type Notes = Shapes;
 
     /// The address that a line begins with.
     fn id_of(line: &[u8]) -> Option<u64> {
-        Some(address(line)?.0)
+        Some(leading_address(line)?.0)
     }
 
-    fn note(line: &[u8], shapes: &mut Shapes) -> bool {
+    fn note_if_other_line(line: &[u8], shapes: &mut Shapes) -> bool {
         // The type is the first or the second key.
-        let behind = address(line).map_or(line, |(_, behind)| behind);
+        let behind = leading_address(line).map_or(line, |(_, behind)| behind);
         let key = behind.strip_prefix(b"{").or_else(|| behind.strip_prefix(b",")).unwrap_or(behind);
         if !key.trim_ascii_start().starts_with(b"\"type\":\"SHAPE\"") {
             return false;
         }
-        if let Ok(record) = Record::of_line(line)
-            && let Some(id) = record.shape
+        if let Ok(record) = LineRecord::of_line(line)
+            && let Some(id) = record.shape_id
         {
             let name = record.edge_name.map(|name| unescaped(name).into_owned());
-            shapes.0.insert(id, (name, record.parent_shape));
+            shapes.0.insert(id, (name, record.parent_shape_id));
         }
         true
     }
 
-    fn add_notes(shapes: &mut Shapes, later: Shapes) {
+    fn merge_notes(shapes: &mut Shapes, later: Shapes) {
         shapes.0.extend(later.0);
     }
 
-    fn parse(line: &[u8]) -> Option<Record<'_>> {
-        Record::of_line(line).ok()
+    fn parse(line: &[u8]) -> Option<LineRecord<'_>> {
+        LineRecord::of_line(line).ok()
     }
 
-    fn text(record: &Record<'_>) -> Option<String> {
+    fn text(record: &LineRecord<'_>) -> Option<String> {
         let is_text = matches!(record.kind, b"STRING" | b"SYMBOL");
-        record.value.filter(|_| is_text).map(|text| unescaped(text).into_owned())
+        record.text.filter(|_| is_text).map(|text| unescaped(text).into_owned())
     }
 
-    fn string(record: &Record<'_>) -> Option<Option<String>> {
+    fn text_if_string(record: &LineRecord<'_>) -> Option<Option<String>> {
         (record.kind == b"STRING").then(|| Self::text(record))
     }
 
@@ -91,11 +91,12 @@ impl LineFormat for RubyLines {
         graph: &HeapGraph,
         from: NodeId,
         shapes: &Shapes,
-        record: &Record<'_>,
+        record: &LineRecord<'_>,
     ) -> Vec<Option<ReferenceName>> {
         let (listed, targets) = (Vec::from_iter(ids(record.references)), Vec::from_iter(graph.references(from)));
         let has_all = record.length == Some(listed.len() as u64);
-        let variables = record.shape.filter(|_| record.kind == b"OBJECT").and_then(|shape| shapes.variables(shape));
+        let variables =
+            record.shape_id.filter(|_| record.kind == b"OBJECT").and_then(|shape| shapes.variables_of(shape));
         let variables = variables.filter(|variables| variables.len() == listed.len());
         let mut found: Vec<Option<ReferenceName>> = Vec::with_capacity(targets.len());
         for (place, &id) in listed.iter().enumerate() {
@@ -117,21 +118,21 @@ impl LineFormat for RubyLines {
         found
     }
 
-    const NAMES_KEYS: Option<&'static [&'static [u8]]> = None;
-    const PLACE_KEY: &'static [u8] = b"\"file\":\"";
+    const REFERENCE_NAME_KEYS: Option<&'static [&'static [u8]]> = None;
+    const ALLOCATION_PLACE_KEY: &'static [u8] = b"\"file\":\"";
 
-    fn file(record: &Record<'_>) -> Option<String> {
-        record.file.map(|file| unescaped(file).into_owned())
+    fn allocation_file(record: &LineRecord<'_>) -> Option<String> {
+        record.allocation_file.map(|file| unescaped(file).into_owned())
     }
 
-    fn generation(record: &Record<'_>) -> Option<u64> {
-        record.generation
+    fn collections_before_allocation(record: &LineRecord<'_>) -> Option<u64> {
+        record.allocation_generation
     }
 
     /// Where allocations were traced.
-    fn place(record: &Record<'_>) -> Option<String> {
-        let (file, line) = (unescaped(record.file?), record.line?);
-        let method = record.method.map_or_else(|| "(top level)".into(), unescaped);
+    fn allocation_place(record: &LineRecord<'_>) -> Option<String> {
+        let (file, line) = (unescaped(record.allocation_file?), record.allocation_line?);
+        let method = record.allocating_method.map_or_else(|| "(top level)".into(), unescaped);
         Some(format!("{method} ({file}:{line})"))
     }
 }

@@ -16,7 +16,7 @@ mod block;
 mod details;
 mod problem_codes;
 
-use super::blocks::{BlockCut, parse_blocks};
+use super::blocks::{BlockCutRule, parse_text_blocks};
 use super::line_details::LineDetails;
 use super::sink::{RecordSink, TypeCounts};
 use super::{
@@ -44,7 +44,7 @@ impl Reader for RubyObjspace {
     /// The first line is a root, or an object with its address as Ruby writes it.
     fn detect(&self, start: &[u8]) -> FormatMatch {
         let start = start.trim_ascii_start();
-        let (line, _) = text::split_any_line(start);
+        let (line, _) = text::split_line_at_any_end(start);
         let has = |text: &[u8]| memchr::memmem::find(line, text).is_some();
         let is_object = line.starts_with(b"{\"address\":\"0x") && has(b"\"type\":\"");
         let is_root = line.starts_with(b"{\"type\":\"ROOT\"") && has(b"\"root\":");
@@ -57,8 +57,8 @@ impl Reader for RubyObjspace {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let reread = source.reread().filter(|_| source.encoding == Encoding::Utf8);
-        let dump = assemble::<ObjectColumns>(source, reading)?.into_dump();
+        let reread = source.rereadable_file().filter(|_| source.encoding == Encoding::Utf8);
+        let dump = take_all_blocks::<ObjectColumns>(source, reading)?.into_dump();
         // Before references are missed that only a broken line had.
         reading.check_strict()?;
         reading.details = reread.filter(RereadableFile::is_available).and_then(details);
@@ -70,7 +70,7 @@ impl Reader for RubyObjspace {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        Ok(assemble::<TypeCounts>(source, reading)?.into_types())
+        Ok(take_all_blocks::<TypeCounts>(source, reading)?.into_types())
     }
 }
 
@@ -78,11 +78,11 @@ fn details(input: RereadableFile) -> Option<Box<dyn ObjectDetails>> {
     Some(Box::new(LineDetails::<RubyLines>::new(input)))
 }
 
-fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+fn take_all_blocks<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
-    parse_blocks(source, BlockCut::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
-        tally.add(block.objects.object_count());
+    parse_text_blocks(source, BlockCutRule::AfterLine, threads, parse_block::<S>, |block: &mut Block<S>| {
+        tally.add_and_report(block.objects.object_count());
         assembler.take_block(block)
     })?;
     Ok(assembler)

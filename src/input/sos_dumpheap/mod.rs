@@ -12,16 +12,16 @@
 
 mod problem_codes;
 
-use super::dotnet::clean_type_name;
-use super::histogram_text::{Line, TableForm};
+use super::dotnet::source_type_name;
+use super::histogram_text::{TableForm, TableLine};
 use super::{Format, Runtime};
 
 /// The reader.
 pub(super) static SOS_DUMPHEAP: TableForm = TableForm {
     format: Format::text("sos-dumpheap", ".NET heap statistics (dumpheap -stat of SOS)", Runtime::DotNet),
-    heading: &[&["MT", "Count", "TotalSize", "Class", "Name"]],
-    row,
-    name: without_assemblies,
+    headings: &[&["MT", "Count", "TotalSize", "Class", "Name"]],
+    parse_line: parse_table_line,
+    source_name: without_assemblies,
     codes: &problem_codes::CODES,
 };
 
@@ -30,7 +30,7 @@ fn number(word: &str) -> Option<u64> {
     word.replace(',', "").parse().ok()
 }
 
-fn row(line: &str) -> Line<'_> {
+fn parse_table_line(line: &str) -> TableLine<'_> {
     let mut rest = line;
     let mut word = || {
         let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -39,16 +39,16 @@ fn row(line: &str) -> Line<'_> {
     };
     let (table, count, bytes) = (word(), word(), word());
     if table == "Total" && bytes.starts_with("objects") {
-        let Some(objects) = number(count) else { return Line::Bad };
-        return Line::Total(objects, rest.strip_suffix(" bytes").and_then(number));
+        let Some(objects) = number(count) else { return TableLine::BadRow };
+        return TableLine::Total(objects, rest.strip_suffix(" bytes").and_then(number));
     }
     let is_table = table.len() >= 4 && table.bytes().all(|byte| byte.is_ascii_hexdigit());
     match (number(count), number(bytes)) {
-        _ if !is_table => Line::Other,
+        _ if !is_table => TableLine::Other,
         // Free blocks are no objects.
-        (Some(blocks), Some(bytes)) if rest.trim() == "Free" => Line::NoObjects(blocks, bytes),
-        (Some(objects), Some(bytes)) if !rest.is_empty() => Line::Row(rest.trim_end(), objects, bytes),
-        _ => Line::Bad,
+        (Some(blocks), Some(bytes)) if rest.trim() == "Free" => TableLine::NonObjectBlocks(blocks, bytes),
+        (Some(objects), Some(bytes)) if !rest.is_empty() => TableLine::Row(rest.trim_end(), objects, bytes),
+        _ => TableLine::BadRow,
     }
 }
 
@@ -56,7 +56,7 @@ fn row(line: &str) -> Line<'_> {
 /// arguments' assemblies are left out, as in other formats of .NET.
 fn without_assemblies(raw: &str) -> String {
     if !raw.contains("[[") {
-        return clean_type_name(raw);
+        return source_type_name(raw);
     }
     let mut plain = String::with_capacity(raw.len());
     // An argument is in a bracket of its own, directly behind another bracket or a comma.
@@ -85,27 +85,30 @@ fn without_assemblies(raw: &str) -> String {
             c => plain.push(c),
         }
     }
-    clean_type_name(&plain)
+    source_type_name(&plain)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, row, without_assemblies};
+    use super::{TableLine, parse_table_line, without_assemblies};
 
     #[test]
     fn rows() {
         for (line, expected) in [
-            ("00007f6c1dc00f90   206770     19494060 System.String", Line::Row("System.String", 206_770, 19_494_060)),
-            ("7f6c1dc00f90 206,770 19,494,060 System.String", Line::Row("System.String", 206_770, 19_494_060)),
-            ("00000000008c9db0     3847       116080      Free", Line::NoObjects(3847, 116_080)),
-            ("Total 428516 objects", Line::Total(428_516, None)),
-            ("Total 25,000 objects, 1,234,567 bytes", Line::Total(25_000, Some(1_234_567))),
-            ("00007f6c1dc00f90   x     19494060 System.String", Line::Bad),
-            ("00007f6c1dc00f90", Line::Bad),
-            ("> exit", Line::Other),
-            ("", Line::Other),
+            (
+                "00007f6c1dc00f90   206770     19494060 System.String",
+                TableLine::Row("System.String", 206_770, 19_494_060),
+            ),
+            ("7f6c1dc00f90 206,770 19,494,060 System.String", TableLine::Row("System.String", 206_770, 19_494_060)),
+            ("00000000008c9db0     3847       116080      Free", TableLine::NonObjectBlocks(3847, 116_080)),
+            ("Total 428516 objects", TableLine::Total(428_516, None)),
+            ("Total 25,000 objects, 1,234,567 bytes", TableLine::Total(25_000, Some(1_234_567))),
+            ("00007f6c1dc00f90   x     19494060 System.String", TableLine::BadRow),
+            ("00007f6c1dc00f90", TableLine::BadRow),
+            ("> exit", TableLine::Other),
+            ("", TableLine::Other),
         ] {
-            assert_eq!(row(line), expected, "{line}");
+            assert_eq!(parse_table_line(line), expected, "{line}");
         }
     }
 

@@ -1,16 +1,16 @@
 //! From the rows of a snapshot to a graph: nodes that are objects, edges that hold and that do not, roots by category.
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 use super::block::DANGLING_TARGET;
 use super::classes::{NodeClasses, class_name_of_kind, classify};
+use super::edge_labels::EdgeLabels;
 use super::edge_rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes_to_owners, owned_parts};
-use super::labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind};
 use super::problem_codes::*;
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeakReference, RootFlags, RootKind, RootRecord,
-    Section, SectionId, remove,
+    Section, SectionId, remove_at_indices,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
@@ -24,7 +24,7 @@ pub(super) struct AppliedRules {
 
 /// Applies the rules that `options` ask for: sizes, classes, and what holds where `with_holding`.
 pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_holding: bool) -> AppliedRules {
-    if !snapshot.has_edges {
+    if !snapshot.has_all_edges {
         return AppliedRules { classes: classes_of_kinds(snapshot), edge_rules: None };
     }
     let by_devtools = options.rules != Rules::Plain;
@@ -59,13 +59,17 @@ fn classes_of_kinds(snapshot: &Snapshot) -> NodeClasses {
     });
     let of_node = of_node.collect();
     // Kinds that have a class name of their own would stand beside others under it.
-    NodeClasses { all_classes: (0..names.len() as u32).map(|name| (name, None)).collect(), names, of_node }
+    NodeClasses {
+        all_classes: (0..names.len() as u32).map(|name| (name, None)).collect(),
+        names,
+        class_of_node: of_node,
+    }
 }
 
 /// The objects of a snapshot in a builder.
-pub(super) struct Assembled {
+pub(super) struct AssembledObjects {
     pub(super) builder: GraphBuilder,
-    pub(super) objects: u64,
+    pub(super) object_count: u64,
 }
 
 /// Makes the builder of a snapshot. Consumes the columns on the way, so that no two copies of the references exist.
@@ -74,9 +78,9 @@ pub(super) fn assemble(
     applied: AppliedRules,
     share: MemoryShare,
     diagnostics: &mut Diagnostics,
-) -> Result<Assembled, ReadError> {
+) -> Result<AssembledObjects, ReadError> {
     let mut builder = GraphBuilder::new(IdStyle::Decimal);
-    let section = builder.begin_section(Section { complete: snapshot.has_edges, ..Section::default() });
+    let section = builder.begin_section(Section { complete: snapshot.has_all_edges, ..Section::default() });
     let AppliedRules { classes, edge_rules: holding } = applied;
     name_types(&mut builder, &classes);
     let (repeated, first) = snapshot.ids.make_unique();
@@ -99,30 +103,30 @@ pub(super) fn assemble(
         names, mut ids, sizes: mut shallow, large_sizes: mut large, first_edge: mut counts, targets, ..
     } = snapshot;
     drop(names);
-    let mut types = classes.of_node;
+    let mut types = classes.class_of_node;
     if !categories.is_empty() {
-        ids.remove(&categories);
-        remove(&mut shallow, &categories);
-        remove(&mut counts, &categories);
-        types.remove(&categories);
+        ids.remove_at_indices(&categories);
+        remove_at_indices(&mut shallow, &categories);
+        remove_at_indices(&mut counts, &categories);
+        types.remove_at_indices(&categories);
         large.retain(|(number, _)| categories.binary_search(number).is_err());
         large.iter_mut().for_each(|(number, _)| *number -= categories_before(&categories, *number));
     }
     let objects = ids.len() as u64;
     let numbered = NumberedObjects {
         ids,
-        types,
+        type_slots: types,
         shallow,
         large_shallow: large,
         reference_counts: counts,
         references: targets,
         weak_references: weak,
-        dangling_references: dangling,
+        dangling_reference_count: dangling,
     };
     // The builder counts them from here on.
     drop(share);
     builder.append_numbered(section, numbered)?;
-    Ok(Assembled { builder, objects })
+    Ok(AssembledObjects { builder, object_count: objects })
 }
 
 /// Gives every class the slot of its number. Classes of one name at different places stay apart.
@@ -159,13 +163,13 @@ struct ReferencePart<'a> {
     /// Edges before the part's.
     first_edge: usize,
     /// How many references hold.
-    strong_references: usize,
+    strong_reference_count: usize,
     weak_references: Vec<NumberedWeakReference>,
-    dangling_references: u64,
+    dangling_reference_count: u64,
 }
 
 /// Leaves the references that hold in `targets`, as numbers of objects, and in `first_edge` how many each node has; the
-/// others become weak ones. How many led nowhere.
+/// others become weak ones. Returns how many led nowhere.
 fn split_references(
     snapshot: &mut Snapshot,
     holding: &EdgeRules,
@@ -193,9 +197,9 @@ fn split_references(
             counts,
             targets: own,
             first_edge: bounds[at],
-            strong_references: held,
+            strong_reference_count: held,
             weak_references: weak,
-            dangling_references: dangling,
+            dangling_reference_count: dangling,
         });
     }
     let snapshot_ref = &*snapshot;
@@ -204,9 +208,9 @@ fn split_references(
     });
     let (mut dangling, mut places) = (0, Vec::with_capacity(parts.len()));
     for part in &mut parts {
-        dangling += part.dangling_references;
+        dangling += part.dangling_reference_count;
         weak.append(&mut part.weak_references);
-        places.push((part.first_edge, part.strong_references));
+        places.push((part.first_edge, part.strong_reference_count));
     }
     let mut write = 0;
     for (from, held) in places {
@@ -232,7 +236,7 @@ impl ReferencePart<'_> {
                 for edge in start..end {
                     let target = self.targets[edge];
                     if target == DANGLING_TARGET {
-                        self.dangling_references += 1;
+                        self.dangling_reference_count += 1;
                         continue;
                     }
                     if is_category.has(target) {
@@ -247,7 +251,7 @@ impl ReferencePart<'_> {
                         others += 1;
                         self.weak_references.push(NumberedWeakReference {
                             source,
-                            place,
+                            reference_index: place,
                             target: target - categories_before(categories, target),
                         });
                     }
@@ -256,11 +260,11 @@ impl ReferencePart<'_> {
             // Where the node's edges begin is not asked for any more.
             self.counts[at] = (write - first) as u32;
         }
-        self.strong_references = write;
+        self.strong_reference_count = write;
     }
 }
 
-/// The root records of the root or of a category. How many edges lead nowhere.
+/// Adds the root records of the root or of a category. Returns how many edges lead nowhere.
 fn add_roots(
     builder: &mut GraphBuilder,
     section: SectionId,
@@ -285,7 +289,7 @@ fn add_roots(
         let kind = match is_root {
             true if is_shortcut => RootKind::Static,
             true if snapshot.kind(target) == NodeKind::Synthetic => RootKind::Embedder,
-            _ => kind_of(&category_name),
+            _ => root_kind_of_category(&category_name),
         };
         let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
         let name = if is_root && is_shortcut {
@@ -299,13 +303,16 @@ fn add_roots(
             container = Some(slot);
         }
         let record = RootRecord::new(snapshot.ids.get(target as usize), kind, 0);
-        builder.add_root_record(section, RootRecord { flags: RootFlags(flags), container, name, ..record });
+        builder.add_root_record(
+            section,
+            RootRecord { flags: RootFlags(flags), declaring_class: container, name, ..record },
+        );
     }
     dangling
 }
 
 /// The kind of root for which a category holds its objects.
-fn kind_of(category: &str) -> RootKind {
+fn root_kind_of_category(category: &str) -> RootKind {
     match category {
         "(Stack roots)" | "(Handle scope)" | "(Relocatable)" | "(Thread manager)" | "C++ native stack roots" => {
             RootKind::Local
@@ -322,11 +329,11 @@ fn kind_of(category: &str) -> RootKind {
 }
 
 /// Objects that have bytes, and these, by class; and where the constructor of that stands.
-pub(super) fn totals(snapshot: &Snapshot, classes: &NodeClasses) -> Vec<((String, u64, u64), TypeOrigin)> {
+pub(super) fn class_totals(snapshot: &Snapshot, classes: &NodeClasses) -> Vec<((String, u64, u64), TypeOrigin)> {
     let mut totals = vec![(0u64, 0u128); classes.all_classes.len()];
     for node in 0..snapshot.len() as u32 {
         if !snapshot.is_category(node) && snapshot.sizes[node as usize] > 0 {
-            let total = &mut totals[classes.of_node.get(node as usize).0 as usize];
+            let total = &mut totals[classes.class_of_node.get(node as usize).0 as usize];
             *total = (total.0 + 1, total.1 + u128::from(snapshot.self_size(node)));
         }
     }
@@ -335,7 +342,7 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &NodeClasses) -> Vec<((String
     let mut named: Vec<_> = with_objects
         .map(|(class, (objects, bytes))| {
             let total = (classes.name(class).to_string(), objects, shown(bytes));
-            (total, TypeOrigin::Place(classes.all_classes[class].1))
+            (total, TypeOrigin::ConstructorPlace(classes.all_classes[class].1))
         })
         .collect();
     named.sort();

@@ -11,12 +11,14 @@ use crate::input::blocks::ParsedBlockContent;
 /// Stands for an edge that leads to no node.
 pub(crate) const DANGLING_TARGET: u32 = u32::MAX;
 /// Marks a size that is among the large ones.
-pub(crate) const LARGE_SIZE_MARK: u16 = u16::LARGE;
+pub(crate) const LARGE_SIZE_MARK: u16 = u16::LARGE_MARK;
 
 /// Rows of nodes, in columns.
 #[derive(Debug, Default)]
-pub(crate) struct Nodes {
+pub(crate) struct NodeColumns {
+    /// By the header's numbers.
     pub(crate) kinds: Vec<u8>,
+    /// Indices of strings.
     pub(crate) names: Vec<u32>,
     pub(crate) ids: Vec<u64>,
     /// Bytes of each, or `LARGE_SIZE_MARK`.
@@ -32,7 +34,7 @@ pub(crate) struct Nodes {
 
 /// A function of a stack: names are indices of strings, line and column from 0.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Function {
+pub(crate) struct TraceFunction {
     pub(crate) name: u32,
     pub(crate) script_name: u32,
     pub(crate) line: u32,
@@ -41,23 +43,27 @@ pub(crate) struct Function {
 
 /// Rows of edges, in columns.
 #[derive(Debug, Default)]
-pub(crate) struct Edges {
+pub(crate) struct EdgeColumns {
     /// The kind of each, and the index of its name or its number.
     pub(crate) labels: Vec<(u8, u32)>,
+    /// Ordinals of nodes, or [`DANGLING_TARGET`].
     pub(crate) targets: Vec<u32>,
 }
 
 /// The parsed content of a piece; of one region at a time. Who takes it leaves it empty.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
+    /// The array that the piece is of.
     pub(crate) region: SnapshotArray,
     /// The header, where it came before.
     pub(crate) layout: Option<Arc<SnapshotHeader>>,
+    /// Of the piece, in the input.
     pub(crate) offset: u64,
-    pub(crate) nodes: Nodes,
-    pub(crate) edges: Edges,
+    pub(crate) nodes: NodeColumns,
+    pub(crate) edges: EdgeColumns,
+    /// (ordinal, place in a script).
     pub(crate) locations: Vec<(u32, SourcePlace)>,
-    pub(crate) functions: Vec<Function>,
+    pub(crate) functions: Vec<TraceFunction>,
     /// (time in microseconds, last id that was given until then).
     pub(crate) samples: Vec<(u64, u64)>,
     /// Strings behind one another, and where each ends.
@@ -73,7 +79,7 @@ pub(crate) struct Block {
 
 impl ParsedBlockContent for Block {
     fn memory_bytes(&self) -> usize {
-        let Nodes { kinds, names, ids, sizes, large_sizes: large, edge_counts, detachedness, stack_ids: stacks } =
+        let NodeColumns { kinds, names, ids, sizes, large_sizes: large, edge_counts, detachedness, stack_ids: stacks } =
             &self.nodes;
         let nodes = kinds.capacity()
             + 4 * (names.capacity() + edge_counts.capacity())
@@ -98,7 +104,7 @@ impl Block {
             (SnapshotArray::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
                 let mut numbers = NumberReader::new(bytes);
-                self.take_rows(region, layout, context.value_count, &mut numbers);
+                self.parse_rows(region, layout, context.value_count, &mut numbers);
                 self.bad_numbers += numbers.bad_numbers;
             }
             (_, None) => {
@@ -111,7 +117,7 @@ impl Block {
     }
 
     /// Takes the rows of a region from numbers, of which there are about `values`.
-    pub(crate) fn take_rows(
+    pub(crate) fn parse_rows(
         &mut self,
         region: SnapshotArray,
         layout: &SnapshotHeader,
@@ -119,26 +125,26 @@ impl Block {
         numbers: &mut impl Iterator<Item = i64>,
     ) {
         match region {
-            SnapshotArray::Nodes => self.take_node_rows(layout.node, values, numbers),
-            SnapshotArray::Edges => self.take_edge_rows(layout, layout.edge, values, numbers),
+            SnapshotArray::Nodes => self.parse_node_rows(layout.node_fields, values, numbers),
+            SnapshotArray::Edges => self.parse_edge_rows(layout, layout.edge_fields, values, numbers),
             SnapshotArray::Locations => {
-                let Some(fields) = layout.location else { return };
+                let Some(fields) = layout.location_fields else { return };
                 while let Some([object, place @ ..]) = next_fields(fields, numbers, &mut self.incomplete_rows) {
-                    let object = u64::try_from(object).unwrap_or(u64::MAX) / layout.node.width as u64;
+                    let object = u64::try_from(object).unwrap_or(u64::MAX) / layout.node_fields.width as u64;
                     let [script, line, column] = place.map(to_u32_index);
-                    let place = SourcePlace { script, line, column };
+                    let place = SourcePlace { script_number: script, line, column };
                     self.locations.push((u32::try_from(object).unwrap_or(DANGLING_TARGET), place));
                 }
             }
             SnapshotArray::Functions => {
-                let Some(fields) = layout.function else { return };
+                let Some(fields) = layout.function_fields else { return };
                 while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
                     let [name, script_name, line, column] = values.map(to_u32_index);
-                    self.functions.push(Function { name, script_name, line, column });
+                    self.functions.push(TraceFunction { name, script_name, line, column });
                 }
             }
             SnapshotArray::Samples => {
-                let Some(fields) = layout.sample else { return };
+                let Some(fields) = layout.sample_fields else { return };
                 while let Some(values) = next_fields(fields, numbers, &mut self.incomplete_rows) {
                     self.samples.push(values.map(|value| u64::try_from(value).unwrap_or(0)).into());
                 }
@@ -147,7 +153,7 @@ impl Block {
         }
     }
 
-    fn take_node_rows(&mut self, fields: NodeFieldPositions, values: usize, numbers: &mut impl Iterator<Item = i64>) {
+    fn parse_node_rows(&mut self, fields: NodeFieldPositions, values: usize, numbers: &mut impl Iterator<Item = i64>) {
         let rows = values / fields.width;
         let nodes = &mut self.nodes;
         nodes.kinds.reserve(rows);
@@ -157,7 +163,7 @@ impl Block {
         nodes.edge_counts.reserve(rows);
         let mut row = [0; MAX_FIELDS];
         let mut bad = 0;
-        while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
+        while fill_next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
             let mut narrow = |value: i64| {
                 u32::try_from(value).unwrap_or_else(|_| {
                     bad += 1;
@@ -189,7 +195,7 @@ impl Block {
         self.bad_numbers += bad;
     }
 
-    fn take_edge_rows(
+    fn parse_edge_rows(
         &mut self,
         layout: &SnapshotHeader,
         fields: EdgeFieldPositions,
@@ -204,7 +210,7 @@ impl Block {
         for (number, &kind) in layout.edge_kinds.iter().enumerate() {
             kinds[number] = kind as u8;
         }
-        let width = layout.node.width as u32;
+        let width = layout.node_fields.width as u32;
         let mut take = |kind: i64, name: i64, to: i64| {
             let kind = kinds[usize::from(u8::try_from(kind).unwrap_or(u8::MAX))];
             // Indices of 2^31 and more are printed as if they had a sign.
@@ -228,12 +234,12 @@ impl Block {
         // What all writers so far write: three values in this order.
         if (fields.width, fields.kind, fields.name, fields.target) == (3, 0, 1, 2) {
             let mut row = [0; 3];
-            while next_row(&mut row, numbers, &mut self.incomplete_rows) {
+            while fill_next_row(&mut row, numbers, &mut self.incomplete_rows) {
                 take(row[0], row[1], row[2]);
             }
         } else {
             let mut row = [0; MAX_FIELDS];
-            while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
+            while fill_next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
                 take(row[fields.kind], row[fields.name], row[fields.target]);
             }
         }
@@ -245,7 +251,7 @@ impl Block {
         while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found + 1) {
             // The scanner cut behind a closing quote.
             let end = end_of_string(bytes, begin).unwrap_or(bytes.len() + 1);
-            unescape(&bytes[begin..end - 1], &mut self.string_text);
+            push_unescaped(&bytes[begin..end - 1], &mut self.string_text);
             self.string_ends.push(self.string_text.len() as u32);
             at = end.min(bytes.len());
         }
@@ -265,12 +271,12 @@ fn next_fields<const N: usize>(
     incomplete: &mut u64,
 ) -> Option<[i64; N]> {
     let mut row = [0; MAX_FIELDS];
-    next_row(&mut row[..fields.width], numbers, incomplete).then(|| fields.positions.map(|place| row[place]))
+    fill_next_row(&mut row[..fields.width], numbers, incomplete).then(|| fields.positions.map(|place| row[place]))
 }
 
 /// Fills a row; false when there is none any more.
 #[inline(always)]
-fn next_row(row: &mut [i64], numbers: &mut impl Iterator<Item = i64>, incomplete: &mut u64) -> bool {
+fn fill_next_row(row: &mut [i64], numbers: &mut impl Iterator<Item = i64>, incomplete: &mut u64) -> bool {
     let width = row.len();
     for (at, value) in row.iter_mut().enumerate() {
         match numbers.next() {
@@ -285,7 +291,7 @@ fn next_row(row: &mut [i64], numbers: &mut impl Iterator<Item = i64>, incomplete
 }
 
 /// Appends the text of a JSON string without its quotes; what is no text becomes U+FFFD.
-pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn push_unescaped(raw: &[u8], out: &mut Vec<u8>) {
     if memchr::memchr(b'\\', raw).is_none() {
         return push_lossy(raw, out);
     }
@@ -358,7 +364,7 @@ mod tests {
         ];
         for (raw, text) in cases {
             let mut out = Vec::new();
-            unescape(raw, &mut out);
+            push_unescaped(raw, &mut out);
             assert_eq!(String::from_utf8(out).as_deref(), Ok(text));
         }
     }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 use super::block::DANGLING_TARGET;
 use super::layout::{EdgeKind, NodeKind};
 use super::plain_objects::{NO_NAME, NamesOfPlainObjects};
@@ -20,7 +20,7 @@ pub(super) struct NodeClasses {
     pub(super) all_classes: Vec<(u32, Option<SourcePlace>)>,
     pub(super) names: Vec<String>,
     /// By ordinal.
-    pub(super) of_node: SlotColumn,
+    pub(super) class_of_node: SlotColumn,
 }
 
 impl NodeClasses {
@@ -41,7 +41,7 @@ struct ClassNumbers {
 
 impl ClassNumbers {
     /// The class of a name, without a place.
-    fn of(&mut self, name: String) -> u32 {
+    fn class_of_name(&mut self, name: String) -> u32 {
         *self.by_name.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
             self.all_classes.push((self.names.len() as u32 - 1, None));
@@ -50,7 +50,7 @@ impl ClassNumbers {
     }
 
     /// The class of the same name at a place that was not met before.
-    fn at(&mut self, class: u32, place: SourcePlace) -> u32 {
+    fn add_class_at_place(&mut self, class: u32, place: SourcePlace) -> u32 {
         self.all_classes.push((self.all_classes[class as usize].0, Some(place)));
         self.all_classes.len() as u32 - 1
     }
@@ -67,8 +67,9 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
     let plain = snapshot.strings.indices_of("Object");
     let plain_objects =
         if raw_types { NamesOfPlainObjects::default() } else { NamesOfPlainObjects::find(snapshot, &plain) };
-    let class_of_name: Vec<u32> = plain_objects.names.iter().map(|name| numbering.of(name.clone())).collect();
-    let mut plain_names = plain_objects.of_objects.iter().copied();
+    let class_of_name: Vec<u32> =
+        plain_objects.names.iter().map(|name| numbering.class_of_name(name.clone())).collect();
+    let mut plain_names = plain_objects.name_number_by_object.iter().copied();
     let mut locations = snapshot.locations.iter().copied().peekable();
     let mut of_place: FxHashMap<(u32, SourcePlace), u32> = FxHashMap::default();
     let mut of_node = SlotColumn::default();
@@ -85,7 +86,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
             let number = snapshot.kinds[node as usize];
             let class = &mut by_kind[usize::from(number)];
             if *class == NO_CLASS {
-                *class = numbering.of(class_name_of_kind(snapshot, number));
+                *class = numbering.class_of_name(class_name_of_kind(snapshot, number));
             }
             of_node.push(*class);
             continue;
@@ -94,25 +95,27 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
         let is_plain = kind == NodeKind::Object && plain.contains(&name);
         let name_number = if is_plain { plain_names.next().unwrap_or(NO_NAME) } else { NO_NAME };
         let class = if detached.has(node) && !raw_types {
-            *of_detached
-                .entry(name)
-                .or_insert_with(|| numbering.of(format!("Detached {}", class_name(snapshot, name, raw_types))))
+            *of_detached.entry(name).or_insert_with(|| {
+                numbering.class_of_name(format!("Detached {}", class_name(snapshot, name, raw_types)))
+            })
         } else if name_number != NO_NAME {
             class_of_name[name_number as usize]
         } else {
             let known = &mut of_name[(name as usize).min(snapshot.strings.len())];
             // What is past the strings has names of their own.
             if *known == NO_CLASS || name as usize >= snapshot.strings.len() {
-                *known = numbering.of(class_name(snapshot, name, raw_types));
+                *known = numbering.class_of_name(class_name(snapshot, name, raw_types));
             }
             *known
         };
         of_node.push(match location.filter(|_| kind == NodeKind::Object) {
             None => class,
-            Some(location) => *of_place.entry((class, location)).or_insert_with(|| numbering.at(class, location)),
+            Some(location) => {
+                *of_place.entry((class, location)).or_insert_with(|| numbering.add_class_at_place(class, location))
+            }
         });
     }
-    NodeClasses { all_classes: numbering.all_classes, names: numbering.names, of_node }
+    NodeClasses { all_classes: numbering.all_classes, names: numbering.names, class_of_node: of_node }
 }
 
 /// The class of an object by its name; one that is missing has no tag.
@@ -149,7 +152,7 @@ fn without_attributes(name: &str) -> String {
     }
 }
 
-/// Nodes that are detached from their page, in files that say so: what is marked, and what hangs on it alone.
+/// Nodes that are detached from their page, in files that say so: what is marked, and native nodes that no attached one reaches.
 fn detached_nodes(snapshot: &Snapshot) -> BitSet {
     const DETACHED: u8 = 2;
     let mut detached = BitSet::new(snapshot.len());

@@ -12,7 +12,7 @@ use super::distances::{FIRST_SYSTEM_DISTANCE, distances_of_nodes};
 use super::layout::{EdgeKind, NodeKind};
 use super::reference_kinds::V8ReferenceKinds;
 use super::reread_snapshot::RereadSnapshot;
-use super::ropes::{MAX_TEXT_UNITS, unit_count, visit_whole_text};
+use super::ropes::{MAX_TEXT_UNITS, flat_text_units, visit_whole_text};
 use super::snapshot::Snapshot;
 use super::strings::KeptStrings;
 use crate::allocations::AllocationDump;
@@ -38,7 +38,7 @@ impl V8Details {
     }
 
     /// The snapshot, which is read again when it is asked for first.
-    fn read(&self, graph: &HeapGraph) -> Result<Arc<RereadSnapshot>, ReadError> {
+    fn reread_snapshot(&self, graph: &HeapGraph) -> Result<Arc<RereadSnapshot>, ReadError> {
         let mut read = self.reread_snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = &*read {
             return Ok(Arc::clone(read));
@@ -53,13 +53,13 @@ impl V8Details {
 
 impl V8Details {
     /// An answer about the row of a node.
-    fn of_node<T>(
+    fn answer_for_node<T>(
         &self,
         graph: &HeapGraph,
         node: NodeId,
         answer: impl FnOnce(&RereadSnapshot, u32) -> Option<T>,
     ) -> Result<Option<T>, ReadError> {
-        let read = self.read(graph)?;
+        let read = self.reread_snapshot(graph)?;
         Ok(read.ordinal(node).and_then(|ordinal| answer(&read, ordinal)))
     }
 }
@@ -74,10 +74,10 @@ impl RereadSnapshot {
 
     /// Length and hash of a text that V8 cut, where the snapshot has them: they tell apart texts that begin alike.
     fn length_and_hash_of_cut_text(&self, ordinal: u32) -> Option<[String; 2]> {
-        self.snapshot.field_of_value(ordinal, "truncated")?;
+        self.snapshot.field_target_of_value(ordinal, "truncated")?;
         let number = |name: &str| {
-            let number = self.snapshot.field_of_value(ordinal, name)?;
-            let value = self.snapshot.field_of_value(number, "value").unwrap_or(number);
+            let number = self.snapshot.field_target_of_value(ordinal, name)?;
+            let value = self.snapshot.field_target_of_value(number, "value").unwrap_or(number);
             Some(self.snapshot.strings.text_or_placeholder(self.snapshot.names[value as usize]).into_owned())
         };
         Some([number("length")?, number("hash")?])
@@ -90,7 +90,7 @@ impl RereadSnapshot {
         let content = match (self.snapshot.kind(ordinal), self.length_and_hash_of_cut_text(ordinal)) {
             (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
             _ if !is_cut => text,
-            (NodeKind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
+            (NodeKind::ConsString, None) => match self.ropes().whole_digest(&self.snapshot, ordinal) {
                 Some(whole) => format!("\0{}\0{}", whole.bytes, whole.hash),
                 None => format!("\0{}", self.snapshot.ids.get(ordinal as usize)),
             },
@@ -107,11 +107,13 @@ impl ObjectDetails for V8Details {
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        self.of_node(graph, from, |read, ordinal| Some(read.reference_name(ordinal, read.edge(ordinal, nth)?)))
+        self.answer_for_node(graph, from, |read, ordinal| {
+            Some(read.reference_name(ordinal, read.edge_of_reference(ordinal, nth)?))
+        })
     }
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, |read, ordinal| Some(read.text(ordinal, MAX_TEXT_UNITS)?.text))
+        self.answer_for_node(graph, node, |read, ordinal| Some(read.text(ordinal, MAX_TEXT_UNITS)?.text))
     }
 
     fn visit_whole_content(
@@ -120,7 +122,7 @@ impl ObjectDetails for V8Details {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        self.of_node(graph, node, |read, ordinal| visit_whole_text(&read.snapshot, ordinal, take))
+        self.answer_for_node(graph, node, |read, ordinal| visit_whole_text(&read.snapshot, ordinal, take))
     }
 
     fn has_texts(&self) -> bool {
@@ -128,8 +130,8 @@ impl ObjectDetails for V8Details {
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        let read = self.read(graph)?;
-        let ropes = read.ropes().whole_texts(&read.snapshot);
+        let read = self.reread_snapshot(graph)?;
+        let ropes = read.ropes().standalone_ropes(&read.snapshot);
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0
                 && read.ordinal(*node).is_some_and(|ordinal| match read.snapshot.kind(ordinal) {
@@ -143,8 +145,8 @@ impl ObjectDetails for V8Details {
         let length = |node: NodeId| {
             let ordinal = read.ordinal(node)?;
             let units = match read.snapshot.kind(ordinal) {
-                NodeKind::ConsString => read.ropes().units(&read.snapshot, ordinal),
-                NodeKind::String | NodeKind::SlicedString => unit_count(&read.snapshot, ordinal),
+                NodeKind::ConsString => read.ropes().whole_text_units(&read.snapshot, ordinal),
+                NodeKind::String | NodeKind::SlicedString => flat_text_units(&read.snapshot, ordinal),
                 _ => None,
             };
             units.map(|units| (node, units))
@@ -162,7 +164,7 @@ impl ObjectDetails for V8Details {
         most_units: usize,
         take: &(dyn Fn(usize, Text) + Sync),
     ) -> Result<(), ReadError> {
-        let read = self.read(graph)?;
+        let read = self.reread_snapshot(graph)?;
         for &at in wanted {
             let text = read.ordinal(strings.node(at)).and_then(|ordinal| read.text(ordinal, most_units));
             text.into_iter().for_each(|text| take(at, text));
@@ -179,13 +181,13 @@ impl ObjectDetails for V8Details {
         if nodes.is_empty() {
             return Ok(Vec::new());
         }
-        let read = self.read(graph)?;
+        let read = self.reread_snapshot(graph)?;
         let say = |node: &NodeId| read.ordinal(*node).and_then(|ordinal| read.shown_value(ordinal, most_units));
         Ok(nodes.iter().map(say).collect())
     }
 
     fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
-        let read = self.read(graph)?;
+        let read = self.reread_snapshot(graph)?;
         let snapshot = &read.snapshot;
         let places =
             |(at, name): (usize, &&str)| snapshot.strings.indices_of(name).into_iter().map(move |index| (index, at));
@@ -198,7 +200,8 @@ impl ObjectDetails for V8Details {
                 continue;
             }
             for (nth, reference) in graph.references(node).enumerate() {
-                let edge = read.edge(ordinal, nth).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
+                let edge =
+                    read.edge_of_reference(ordinal, nth).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
                 if let Some(&at) = edge.and_then(|edge| places.get(&snapshot.edge_number(edge)))
                     && columns[at].last().is_none_or(|(known, _)| *known != node)
                 {
@@ -210,23 +213,23 @@ impl ObjectDetails for V8Details {
     }
 
     fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::source_place)
+        self.answer_for_node(graph, node, RereadSnapshot::source_place)
     }
 
     fn function_name(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::function_text)
+        self.answer_for_node(graph, node, RereadSnapshot::function_text)
     }
 
-    fn function_of_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::function_of_variables)
+    fn function_of_captured_variables(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        self.answer_for_node(graph, node, RereadSnapshot::function_of_variables)
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
-        Ok(Some(Box::new(V8ReferenceKinds::new(self.read(graph)?))))
+        Ok(Some(Box::new(V8ReferenceKinds::new(self.reread_snapshot(graph)?))))
     }
 
     fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        self.of_node(graph, node, RereadSnapshot::allocation_stack)
+        self.answer_for_node(graph, node, RereadSnapshot::allocation_stack)
     }
 
     fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
@@ -234,7 +237,7 @@ impl ObjectDetails for V8Details {
             // The usual header says that there are none: no need to read all of the file.
             let has_none =
                 memchr::memmem::find(self.input.from_start()?.start(), b"\"trace_function_count\":0}").is_some();
-            let read = if has_none { None } else { Some(self.read(graph)?) };
+            let read = if has_none { None } else { Some(self.reread_snapshot(graph)?) };
             let found = read.filter(|read| !read.stacks.is_empty()).map(|read| {
                 let mut nodes: Vec<(u32, u32)> =
                     read.ordinals.iter().enumerate().map(|(node, &ordinal)| (ordinal, node as u32)).collect();
@@ -250,7 +253,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn distance(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
-        self.of_node(graph, node, |read, ordinal| {
+        self.answer_for_node(graph, node, |read, ordinal| {
             let distances = read.distances.get_or_init(|| distances_of_nodes(&read.snapshot));
             Some(distances[ordinal as usize]).filter(|&distance| distance < FIRST_SYSTEM_DISTANCE)
         })

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 use super::block::DANGLING_TARGET;
-use super::edge_rules::{WeakMapPairName, pair_names, user_roots};
+use super::edge_rules::{WeakMapPairName, user_roots, weak_map_pair_names};
 use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
 
@@ -50,7 +50,7 @@ impl<'a> DistanceWalk<'a> {
             snapshot,
             distances: vec![UNREACHED; snapshot.len()],
             entries_met_by_one_half: FxHashSet::default(),
-            pair_names: pair_names(snapshot),
+            pair_names: weak_map_pair_names(snapshot),
             sloppy_map_names: strings.indices_of("sloppy_function_map"),
             native_context_names: strings.indices_of("system / NativeContext"),
             map_descriptor_names: strings.indices_of("(map descriptors)"),

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 use super::block::{DANGLING_TARGET, LARGE_SIZE_MARK};
 use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
@@ -49,7 +49,7 @@ pub(super) struct EdgeRules {
 impl EdgeRules {
     /// O(nodes + edges).
     pub(super) fn new(snapshot: &Snapshot, with_pages: bool) -> Self {
-        let pair_names = pair_names(snapshot);
+        let pair_names = weak_map_pair_names(snapshot);
         let page_owned = if with_pages { page_owned(snapshot) } else { None };
         EdgeRules { root: snapshot.root(), page_owned, pair_names }
     }
@@ -78,7 +78,7 @@ impl EdgeRules {
 }
 
 /// Indices of the names of WeakMaps' entries.
-pub(super) fn pair_names(snapshot: &Snapshot) -> BitSet {
+pub(super) fn weak_map_pair_names(snapshot: &Snapshot) -> BitSet {
     let mut pair_names = BitSet::new(snapshot.strings.len());
     let pairs = snapshot.strings.iter().filter(|(_, name)| WeakMapPairName::parse(name).is_some());
     pairs.for_each(|(index, _)| _ = pair_names.insert(index));
@@ -144,7 +144,7 @@ fn page_owned(snapshot: &Snapshot) -> Option<BitSet> {
 #[inline]
 fn mark_targets_owned(snapshot: &Snapshot, node: u32, owned: &mut BitSet, mut found: impl FnMut(u32)) {
     let edges = snapshot.edges(node);
-    for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
+    for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.labels_of(edges)) {
         if target != DANGLING_TARGET && !label.is(EdgeKind::Weak) && owned.insert(target) {
             found(target);
         }
@@ -183,7 +183,7 @@ pub(super) fn owned_parts(snapshot: &Snapshot) -> OwnedParts {
     let mut open = Vec::new();
     let give = |node: u32, owner: u32, owners: &mut [u32], open: &mut Vec<u32>, from: u32| {
         let edges = snapshot.edges(node);
-        for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.of(edges)) {
+        for (&target, label) in snapshot.targets[edges.clone()].iter().zip(snapshot.edge_labels.labels_of(edges)) {
             let Some(part) = is_part.rank(target, &ranks).filter(|_| !label.is(EdgeKind::Weak)) else { continue };
             let known = &mut owners[part];
             if *known == UNSEEN_OWNER {

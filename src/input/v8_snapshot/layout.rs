@@ -120,16 +120,16 @@ pub(crate) struct RowFieldPositions<const N: usize> {
 /// The header: places of fields, and what numbers of kinds mean.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotHeader {
-    pub(crate) node: NodeFieldPositions,
-    pub(crate) edge: EdgeFieldPositions,
+    pub(crate) node_fields: NodeFieldPositions,
+    pub(crate) edge_fields: EdgeFieldPositions,
     /// Object, script, line, column.
-    pub(crate) location: Option<RowFieldPositions<4>>,
+    pub(crate) location_fields: Option<RowFieldPositions<4>>,
     /// Of the functions that stacks have: name, name of the script, line, column.
-    pub(crate) function: Option<RowFieldPositions<4>>,
+    pub(crate) function_fields: Option<RowFieldPositions<4>>,
     /// Id, function, allocations, their bytes, and the stacks that go on from it, which come last.
-    pub(crate) stack: Option<RowFieldPositions<5>>,
+    pub(crate) stack_fields: Option<RowFieldPositions<5>>,
     /// Time, and the last id that was given until then.
-    pub(crate) sample: Option<RowFieldPositions<2>>,
+    pub(crate) sample_fields: Option<RowFieldPositions<2>>,
     /// Kinds of nodes, by number.
     pub(crate) node_kinds: Vec<NodeKind>,
     pub(crate) node_kind_names: Vec<String>,
@@ -153,39 +153,43 @@ impl SnapshotHeader {
         let edge_fields = FieldNames::of(meta, "edge_fields")?;
         let node = NodeFieldPositions {
             width: node_fields.0.len(),
-            kind: node_fields.place("type")?,
-            name: node_fields.place("name")?,
-            id: node_fields.place("id")?,
-            self_size: node_fields.place("self_size")?,
-            edge_count: node_fields.place("edge_count")?,
-            detachedness: node_fields.find("detachedness"),
-            trace_node_id: node_fields.find("trace_node_id"),
+            kind: node_fields.required_position("type")?,
+            name: node_fields.required_position("name")?,
+            id: node_fields.required_position("id")?,
+            self_size: node_fields.required_position("self_size")?,
+            edge_count: node_fields.required_position("edge_count")?,
+            detachedness: node_fields.position_of("detachedness"),
+            trace_node_id: node_fields.position_of("trace_node_id"),
         };
         let edge = EdgeFieldPositions {
             width: edge_fields.0.len(),
-            kind: edge_fields.place("type")?,
-            name: edge_fields.place("name_or_index")?,
-            target: edge_fields.place("to_node")?,
+            kind: edge_fields.required_position("type")?,
+            name: edge_fields.required_position("name_or_index")?,
+            target: edge_fields.required_position("to_node")?,
         };
-        let node_kind_names = names_at(&meta["node_types"], node.kind);
-        let edge_kind_names = names_at(&meta["edge_types"], edge.kind);
+        let node_kind_names = kind_names_at(&meta["node_types"], node.kind);
+        let edge_kind_names = kind_names_at(&meta["edge_types"], edge.kind);
         let root = header["root_index"].as_u64().unwrap_or(0) / node.width as u64;
         Ok(SnapshotHeader {
-            location: row_field_positions(meta, "location_fields", ["object_index", "script_id", "line", "column"]),
-            function: row_field_positions(
+            location_fields: row_field_positions(
+                meta,
+                "location_fields",
+                ["object_index", "script_id", "line", "column"],
+            ),
+            function_fields: row_field_positions(
                 meta,
                 "trace_function_info_fields",
                 ["name", "script_name", "line", "column"],
             ),
-            stack: row_field_positions(
+            stack_fields: row_field_positions(
                 meta,
                 "trace_node_fields",
                 ["id", "function_info_index", "count", "size", "children"],
             )
             .filter(|fields| fields.positions[4] + 1 == fields.width),
-            sample: row_field_positions(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
-            node,
-            edge,
+            sample_fields: row_field_positions(meta, "sample_fields", ["timestamp_us", "last_assigned_id"]),
+            node_fields: node,
+            edge_fields: edge,
             node_kinds: node_kind_names.iter().map(|name| NodeKind::of(name)).collect(),
             node_kind_names,
             edge_kinds: edge_kind_names.iter().map(|name| EdgeKind::of(name)).collect(),
@@ -208,7 +212,7 @@ impl SnapshotHeader {
 
     /// How many fields and kinds nodes have: for people.
     pub(crate) fn describe(&self) -> String {
-        format!("{} node fields, {} node types", self.node.width, self.node_kind_names.len())
+        format!("{} node fields, {} node types", self.node_fields.width, self.node_kind_names.len())
     }
 }
 
@@ -222,7 +226,7 @@ struct FieldNames(Vec<String>);
 
 impl FieldNames {
     fn of(meta: &Value, key: &str) -> Result<FieldNames, ReadError> {
-        let names = names_of(&meta[key]);
+        let names = list_texts(&meta[key]);
         match names.len() {
             0 => Err(header_error(&format!("has no {key}"))),
             1..=MAX_FIELDS => Ok(FieldNames(names)),
@@ -230,13 +234,13 @@ impl FieldNames {
         }
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
+    fn position_of(&self, name: &str) -> Option<usize> {
         self.0.iter().position(|field| field == name)
     }
 
     /// The place of a field that rows must have.
-    fn place(&self, name: &str) -> Result<usize, ReadError> {
-        self.find(name).ok_or_else(|| header_error(&format!("has no field {name}")))
+    fn required_position(&self, name: &str) -> Result<usize, ReadError> {
+        self.position_of(name).ok_or_else(|| header_error(&format!("has no field {name}")))
     }
 }
 
@@ -245,20 +249,20 @@ fn row_field_positions<const N: usize>(meta: &Value, key: &str, names: [&str; N]
     let fields = FieldNames::of(meta, key).ok()?;
     let mut places = [0; N];
     for (place, name) in places.iter_mut().zip(names) {
-        *place = fields.find(name)?;
+        *place = fields.position_of(name)?;
     }
     Some(RowFieldPositions { width: fields.0.len(), positions: places })
 }
 
 /// The texts of a list.
-fn names_of(list: &Value) -> Vec<String> {
+fn list_texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().map(|name| name.as_str().unwrap_or_default().to_string()).collect()
 }
 
 /// The names of an enumeration: `types` has a list of names for the field at `place`.
-fn names_at(types: &Value, place: usize) -> Vec<String> {
+fn kind_names_at(types: &Value, place: usize) -> Vec<String> {
     // A type takes one byte.
-    let mut names = names_of(&types[place]);
+    let mut names = list_texts(&types[place]);
     names.truncate(usize::from(u8::MAX));
     names
 }

@@ -13,13 +13,13 @@
 //! rules, the codes, and where each is from.
 
 mod assemble;
-mod bits;
+mod bit_set;
 pub(crate) mod block;
 mod classes;
 mod details;
 mod distances;
+mod edge_labels;
 mod edge_rules;
-mod labels;
 pub(crate) mod layout;
 mod numbers;
 mod plain_objects;
@@ -76,28 +76,28 @@ impl Reader for V8Snapshot {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let reread = source.reread();
+        let reread = source.rereadable_file();
         let keep = if keeps_details(&source, reading) { KeptStrings::All } else { KeptStrings::Names };
         let (mut snapshot, mut share) =
             Snapshot::read(source, keep, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
         let kept = if keep == KeptStrings::All { Some(snapshot.clone()) } else { None };
-        share.hold(share.held_bytes() * (1 + u64::from(kept.is_some())))?;
+        share.set_held_bytes(share.held_bytes() * (1 + u64::from(kept.is_some())))?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
         let end = Position::Byte(snapshot.end_offset);
-        let has_edges = snapshot.has_edges;
+        let has_edges = snapshot.has_all_edges;
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
         reading.details = reread
             .filter(RereadableFile::is_available)
             .map(|reread| Box::new(V8Details::new(reread, kept)) as Box<dyn ObjectDetails>);
-        let extent = ReadExtent { end, objects: assembled.objects, loss_codes: &LOSS_CODES };
+        let extent = ReadExtent { end, objects: assembled.object_count, loss_codes: &LOSS_CODES };
         let objects = ParsedObjects::new(assembled.builder).with_finish(move |graph, _, _| {
-            graph.unheld_in_tree = true;
-            graph.counts_bytes_only = true;
+            graph.has_unheld_in_dominator_tree = true;
+            graph.counts_only_objects_with_bytes = true;
             graph.allocation_intervals = stacks::allocation_intervals(graph, &samples);
             if !has_edges {
-                graph.references_missing = true;
+                graph.lacks_references = true;
             }
         });
         Ok(ParsedDump { extent, content: ParsedContent::Objects(Box::new(objects)) })
@@ -118,10 +118,10 @@ impl Reader for V8Snapshot {
         )?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, false);
         fill_info(&snapshot, reading);
-        let (types, origins): (Vec<_>, _) = assemble::totals(&snapshot, &applied.classes).into_iter().unzip();
+        let (types, origins): (Vec<_>, _) = assemble::class_totals(&snapshot, &applied.classes).into_iter().unzip();
         let objects = types.iter().map(|(_, objects, _): &(String, u64, u64)| objects).sum();
         let extent = ReadExtent { end: Position::Byte(snapshot.end_offset), objects, loss_codes: &LOSS_CODES };
-        Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
+        Ok(ParsedTypes { extent, types, origins, section_names: vec![String::new()] })
     }
 }
 
@@ -129,7 +129,7 @@ impl Reader for V8Snapshot {
 fn keeps_details(source: &Source, reading: &Reading) -> bool {
     /// Times the file's size.
     const MEMORY_PER_FILE_BYTE: u64 = 4;
-    let is_plain = source.reread().is_some_and(|reread| !reread.is_packed);
+    let is_plain = source.rereadable_file().is_some_and(|reread| !reread.is_packed);
     let file = source.path().filter(|_| reading.options.keeps_details && is_plain);
     let bytes = file.and_then(|path| std::fs::metadata(path).ok()).map(|facts| facts.len());
     bytes.is_some_and(|bytes| {

@@ -12,10 +12,10 @@ pub(super) struct NumberReader<'a> {
     bytes: &'a [u8],
     /// Start of the 64 bytes that `number_start_bits` and `number_end_bits` describe; `None` where these hold something
     /// else than digits, commas and blanks.
-    block_start: Option<usize>,
+    scan_step_start: Option<usize>,
     /// Start of the next number.
     next_number_start: usize,
-    /// Numbers after that begin here, and end before here; a bit for each byte from `block_start`.
+    /// Numbers after that begin here, and end before here; a bit for each byte from `scan_step_start`.
     number_start_bits: u64,
     number_end_bits: u64,
     /// These 64 bytes end within a number.
@@ -28,20 +28,20 @@ impl<'a> NumberReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let mut numbers = NumberReader {
             bytes,
-            block_start: Some(0),
+            scan_step_start: Some(0),
             next_number_start: 0,
             number_start_bits: 0,
             number_end_bits: 0,
             is_within_number: false,
             bad_numbers: 0,
         };
-        numbers.load_block(0);
+        numbers.load_scan_step(0);
         numbers
     }
 
     /// Finds where the numbers of the 64 bytes from `base` on begin and end; behind the last byte there is a comma.
     #[inline]
-    fn load_block(&mut self, base: usize) {
+    fn load_scan_step(&mut self, base: usize) {
         let rest = &self.bytes[base..];
         let (digits, is_usual) = match rest.first_chunk::<SCAN_STEP_BYTES>() {
             Some(bytes) => classify_bytes(bytes),
@@ -53,7 +53,7 @@ impl<'a> NumberReader<'a> {
         };
         if !is_usual {
             self.next_number_start = if self.is_within_number { self.next_number_start } else { base };
-            self.block_start = None;
+            self.scan_step_start = None;
             return;
         }
         let behind_digits = digits << 1 | u64::from(self.is_within_number);
@@ -64,12 +64,12 @@ impl<'a> NumberReader<'a> {
             self.number_start_bits &= self.number_start_bits.wrapping_sub(1);
         }
         self.is_within_number = digits >> (SCAN_STEP_BYTES - 1) == 1;
-        self.block_start = Some(base);
+        self.scan_step_start = Some(base);
     }
 
     /// A number of many digits, or one of the first in the piece.
     #[cold]
-    fn read_long(&mut self, start: usize, end: usize) -> i64 {
+    fn read_long_number(&mut self, start: usize, end: usize) -> i64 {
         if end - start > 18 {
             let text = std::str::from_utf8(&self.bytes[start..end]).ok();
             return self.number_or_zero(text.and_then(|text| text.parse().ok()));
@@ -88,7 +88,7 @@ impl<'a> NumberReader<'a> {
         let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse().ok());
         let value = self.number_or_zero(value);
         self.is_within_number = false;
-        self.load_block(self.next_number_start);
+        self.load_scan_step(self.next_number_start);
         Some(value)
     }
 
@@ -106,12 +106,12 @@ impl Iterator for NumberReader<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<i64> {
         loop {
-            let Some(base) = self.block_start else { return self.next_unusual_item() };
+            let Some(base) = self.scan_step_start else { return self.next_unusual_item() };
             if self.number_end_bits == 0 {
                 if base + SCAN_STEP_BYTES > self.bytes.len() {
                     return None;
                 }
-                self.load_block(base + SCAN_STEP_BYTES);
+                self.load_scan_step(base + SCAN_STEP_BYTES);
                 continue;
             }
             let (start, end) = (self.next_number_start, base + self.number_end_bits.trailing_zeros() as usize);
@@ -120,7 +120,7 @@ impl Iterator for NumberReader<'_> {
             self.number_start_bits &= self.number_start_bits.wrapping_sub(1);
             let digits = end - start;
             let Some((_, last)) = self.bytes[..end].split_last_chunk::<8>().filter(|_| digits <= 8) else {
-                return Some(self.read_long(start, end));
+                return Some(self.read_long_number(start, end));
             };
             return Some(value_of_last_digits(u64::from_le_bytes(*last), digits));
         }

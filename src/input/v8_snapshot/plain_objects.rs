@@ -9,7 +9,7 @@ use super::snapshot::Snapshot;
 use crate::graph::make_room;
 use crate::sort;
 
-/// Characters of a name made of properties.
+/// UTF-16 units after which a name made of properties takes no more of them.
 const MAX_NAME_UNITS: usize = 120;
 /// A plain object that no name fits.
 pub(super) const NO_NAME: u32 = u32::MAX;
@@ -19,14 +19,14 @@ pub(super) const NO_NAME: u32 = u32::MAX;
 pub(super) struct NamesOfPlainObjects {
     pub(super) names: Vec<String>,
     /// The number of the name, or `NO_NAME`, of all plain objects in their order.
-    pub(super) of_objects: Vec<u32>,
+    pub(super) name_number_by_object: Vec<u32>,
 }
 
 /// Different lists of properties, numbered in the order in which they are met.
 #[derive(Default)]
 struct PropertyLists {
     /// All lists one behind another: indices of strings.
-    values: Vec<u32>,
+    list_items: Vec<u32>,
     list_ends: Vec<u32>,
     /// The number of times that each was met.
     object_counts: Vec<u32>,
@@ -37,11 +37,11 @@ struct PropertyLists {
 impl PropertyLists {
     fn get(&self, number: usize) -> &[u32] {
         let start = number.checked_sub(1).map_or(0, |before| self.list_ends[before] as usize);
-        &self.values[start..self.list_ends[number] as usize]
+        &self.list_items[start..self.list_ends[number] as usize]
     }
 
     /// The place of a list in the table, or the free one for it.
-    fn place(&self, list: &[u32], hash: u32) -> usize {
+    fn slot_of(&self, list: &[u32], hash: u32) -> usize {
         let mask = self.hash_table.len() - 1;
         let mut at = hash as usize & mask;
         while self.hash_table[at] != 0 {
@@ -54,7 +54,7 @@ impl PropertyLists {
         at
     }
 
-    fn grow(&mut self) {
+    fn grow_hash_table(&mut self) {
         let mask = (2 * self.hash_table.len()).max(64) - 1;
         let old = std::mem::replace(&mut self.hash_table, vec![0; mask + 1]);
         for entry in old.into_iter().filter(|&entry| entry != 0) {
@@ -67,19 +67,19 @@ impl PropertyLists {
     }
 
     /// Counts a list once more; returns its number.
-    fn add(&mut self, list: &[u32]) -> u32 {
+    fn count_list(&mut self, list: &[u32]) -> u32 {
         if 4 * self.list_ends.len() >= 3 * self.hash_table.len() {
-            self.grow();
+            self.grow_hash_table();
         }
         let mut hasher = FxBuildHasher.build_hasher();
         list.iter().for_each(|&value| hasher.write_u32(value));
         // The upper half is the better one.
         let hash = (hasher.finish() >> 32) as u32;
-        let at = self.place(list, hash);
+        let at = self.slot_of(list, hash);
         if self.hash_table[at] == 0 {
-            make_room(&mut self.values, list.len());
-            self.values.extend_from_slice(list);
-            self.list_ends.push(self.values.len() as u32);
+            make_room(&mut self.list_items, list.len());
+            self.list_items.extend_from_slice(list);
+            self.list_ends.push(self.list_items.len() as u32);
             self.object_counts.push(0);
             self.hash_table[at] = u64::from(hash) << 32 | self.list_ends.len() as u64;
         }
@@ -114,18 +114,21 @@ impl NamesOfPlainObjects {
             let properties = snapshot.edges(node).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
             own.extend(properties.map(|edge| snapshot.edge_number(edge)));
             make_room(&mut of_objects, 1);
-            of_objects.push(lists.add(&own));
+            of_objects.push(lists.count_list(&own));
         }
         lists.hash_table = Vec::new();
         let kept = candidate_names(snapshot, &lists, of_objects.len());
-        let best = best_of_lists(&lists, &kept);
+        let best = best_name_by_list(&lists, &kept);
         of_objects.iter_mut().for_each(|list| *list = best[*list as usize]);
-        NamesOfPlainObjects { names: kept.into_iter().map(|candidate| candidate.name).collect(), of_objects }
+        NamesOfPlainObjects {
+            names: kept.into_iter().map(|candidate| candidate.name).collect(),
+            name_number_by_object: of_objects,
+        }
     }
 }
 
 /// For each list the name that fits it best.
-fn best_of_lists(lists: &PropertyLists, kept: &[NamedProperties]) -> Vec<u32> {
+fn best_name_by_list(lists: &PropertyLists, kept: &[NamedProperties]) -> Vec<u32> {
     // Candidates by their greatest property: a list is only looked for among those that it can have.
     let mut by_last: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     for (at, candidate) in kept.iter().enumerate() {
@@ -152,7 +155,7 @@ fn best_of_lists(lists: &PropertyLists, kept: &[NamedProperties]) -> Vec<u32> {
 #[derive(Clone, Copy)]
 struct PropertyText {
     /// The first string of the same text.
-    text: u32,
+    string_index: u32,
     units: u32,
     is_proto: bool,
 }
@@ -162,7 +165,7 @@ struct PropertyTexts<'a> {
     snapshot: &'a Snapshot,
     text_by_string: FxHashMap<u32, PropertyText>,
     /// A file that another program changed may have a string twice.
-    first_of_text: FxHashMap<String, u32>,
+    first_string_of_text: FxHashMap<String, u32>,
 }
 
 impl PropertyTexts<'_> {
@@ -172,7 +175,7 @@ impl PropertyTexts<'_> {
             let text = property_text(&name);
             let units = text.encode_utf16().count() as u32;
             let is_proto = name == "__proto__";
-            PropertyText { text: *self.first_of_text.entry(text).or_insert(index), units, is_proto }
+            PropertyText { string_index: *self.first_string_of_text.entry(text).or_insert(index), units, is_proto }
         })
     }
 }
@@ -180,7 +183,7 @@ impl PropertyTexts<'_> {
 /// Names of properties that enough objects have, the most frequent first.
 fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -> Vec<NamedProperties> {
     let mut texts =
-        PropertyTexts { snapshot, text_by_string: FxHashMap::default(), first_of_text: FxHashMap::default() };
+        PropertyTexts { snapshot, text_by_string: FxHashMap::default(), first_string_of_text: FxHashMap::default() };
     // Lists as names have them: by text, without what adds nothing, as far as a name goes.
     let mut named = PropertyLists::default();
     let mut objects_of: Vec<usize> = Vec::new();
@@ -189,15 +192,15 @@ fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -
     let mut own = Vec::new();
     for list in 0..lists.len() {
         own.clear();
-        let any = walk_name(&mut texts, lists.get(list), |_, property, adds| {
+        let any = walk_name_properties(&mut texts, lists.get(list), |_, property, adds| {
             if adds {
-                own.push(property.text);
+                own.push(property.string_index);
             }
         });
         if !any {
             continue;
         }
-        let number = named.add(&own) as usize;
+        let number = named.count_list(&own) as usize;
         if number == objects_of.len() {
             objects_of.push(0);
             first_list.push(list as u32);
@@ -210,7 +213,7 @@ fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -
     let mut named: Vec<NamedProperties> = Vec::new();
     for number in frequent {
         let (mut name, mut properties) = (String::from("{"), Vec::new());
-        walk_name(&mut texts, lists.get(first_list[number] as usize), |index, _, _| {
+        walk_name_properties(&mut texts, lists.get(first_list[number] as usize), |index, _, _| {
             if name.len() > 1 {
                 name += ", ";
             }
@@ -227,7 +230,11 @@ fn candidate_names(snapshot: &Snapshot, lists: &PropertyLists, objects: usize) -
 }
 
 /// Goes over the properties that a name has, with whether each adds to its text; returns true if there are any.
-fn walk_name(texts: &mut PropertyTexts<'_>, list: &[u32], mut each: impl FnMut(u32, PropertyText, bool)) -> bool {
+fn walk_name_properties(
+    texts: &mut PropertyTexts<'_>,
+    list: &[u32],
+    mut each: impl FnMut(u32, PropertyText, bool),
+) -> bool {
     let (mut units, mut any) = (1, false);
     for &index in list {
         let property = texts.get(index);
@@ -277,13 +284,13 @@ mod tests {
     #[test]
     fn lists_are_kept_once() {
         let mut lists = PropertyLists::default();
-        let numbers: Vec<u32> = (0..1000u32).map(|at| lists.add(&[at % 300, at % 3])).collect();
+        let numbers: Vec<u32> = (0..1000u32).map(|at| lists.count_list(&[at % 300, at % 3])).collect();
         assert!(numbers.iter().enumerate().all(|(at, &number)| number == at as u32 % 300));
         assert_eq!(
             (lists.len(), lists.object_counts[99], lists.object_counts[100], lists.get(7)),
             (300, 4, 3, &[7, 1][..])
         );
-        assert_eq!(lists.add(&[]), 300);
+        assert_eq!(lists.count_list(&[]), 300);
         assert_eq!(lists.get(300), &[] as &[u32]);
     }
 }

@@ -24,10 +24,10 @@ impl V8ReferenceKinds {
         let snapshot = &read.snapshot;
         let mut script_names = FxHashMap::default();
         for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
-            if !script_names.contains_key(&place.script)
+            if !script_names.contains_key(&place.script_number)
                 && let Some(script) = script_name_of_function(&read, node)
             {
-                script_names.insert(place.script, script);
+                script_names.insert(place.script_number, script);
             }
         }
         V8ReferenceKinds { reread: read, script_names }
@@ -37,8 +37,9 @@ impl V8ReferenceKinds {
 /// The index of the name of the script of a function, among the strings.
 fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> {
     let snapshot = &read.snapshot;
-    let shared = snapshot.field(function, "shared")?;
-    let script = snapshot.field(shared, "script").or_else(|| snapshot.field(shared, "script_or_debug_info"))?;
+    let shared = snapshot.field_target(function, "shared")?;
+    let script =
+        snapshot.field_target(shared, "script").or_else(|| snapshot.field_target(shared, "script_or_debug_info"))?;
     (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
 }
 
@@ -50,7 +51,7 @@ impl ReferenceKinds for V8ReferenceKinds {
             let kind = match snapshot.edge_labels.kind(edge) {
                 Some(EdgeKind::Property) => ReferenceKind::Property,
                 Some(EdgeKind::Element) => ReferenceKind::Element,
-                Some(EdgeKind::Context) => ReferenceKind::Variable,
+                Some(EdgeKind::Context) => ReferenceKind::CapturedVariable,
                 Some(EdgeKind::Hidden) => ReferenceKind::Hidden,
                 Some(EdgeKind::Shortcut) => ReferenceKind::Shortcut,
                 _ => ReferenceKind::Internal,
@@ -75,10 +76,10 @@ impl ReferenceKinds for V8ReferenceKinds {
         self.reread.snapshot.strings.text_or_placeholder(number)
     }
 
-    fn script(&self, node: NodeId) -> Option<Cow<'_, str>> {
+    fn script_file(&self, node: NodeId) -> Option<Cow<'_, str>> {
         let ordinal = self.reread.ordinal(node)?;
         let by_place =
-            self.reread.source_place(ordinal).and_then(|place| self.script_names.get(&place.script).copied());
+            self.reread.source_place(ordinal).and_then(|place| self.script_names.get(&place.script_number).copied());
         let of_function = || match self.reread.snapshot.kind(ordinal) {
             NodeKind::Closure => script_name_of_function(&self.reread, ordinal),
             _ => None,

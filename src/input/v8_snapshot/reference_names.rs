@@ -27,7 +27,7 @@ pub(super) fn collection_tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
     for node in 0..snapshot.len() as u32 {
         if snapshot.kind(node) == NodeKind::Object
             && names.contains(&snapshot.names[node as usize])
-            && let Some(table) = snapshot.field(node, "table")
+            && let Some(table) = snapshot.field_target(node, "table")
         {
             tables.push((table, node));
         }
@@ -77,8 +77,9 @@ const CONTEXT_NAME: &str = "system / Context";
 fn scope_closures(snapshot: &Snapshot) -> FxHashMap<u32, u32> {
     let closures = (0..snapshot.len() as u32).rev().filter(|&node| snapshot.kind(node) == NodeKind::Closure);
     let scoped = closures.filter_map(|node| {
-        let shared = snapshot.field(node, "shared")?;
-        let scope = ["name_or_scope_info", "scope_info"].into_iter().find_map(|name| snapshot.field(shared, name))?;
+        let shared = snapshot.field_target(node, "shared")?;
+        let scope =
+            ["name_or_scope_info", "scope_info"].into_iter().find_map(|name| snapshot.field_target(shared, name))?;
         Some((scope, node))
     });
     scoped.collect()
@@ -96,10 +97,10 @@ impl RereadSnapshot {
         } else if is(EdgeKind::Element) {
             ReferenceName::Element(number.into())
         } else if is(EdgeKind::Context) {
-            ReferenceName::Variable(text())
+            ReferenceName::CapturedVariable(text())
         } else if is(EdgeKind::Hidden) {
             if snapshot.strings.get(snapshot.names[node as usize]) == Some(CONTEXT_NAME) {
-                ReferenceName::VariableSlot(number.into())
+                ReferenceName::CapturedVariableSlot(number.into())
             } else {
                 ReferenceName::Internal(format!("slot {number}"))
             }
@@ -169,7 +170,7 @@ impl RereadSnapshot {
         if snapshot.strings.get(snapshot.names[node as usize]) != Some(CONTEXT_NAME) {
             return None;
         }
-        let scope = snapshot.field(node, "scope_info")?;
+        let scope = snapshot.field_target(node, "scope_info")?;
         self.function_text(*self.scope_closures.get_or_init(|| scope_closures(snapshot)).get(&scope)?)
     }
 
@@ -183,7 +184,7 @@ impl RereadSnapshot {
                 self.text(node, most_units).map(ShownValue::Text)
             }
             NodeKind::Number => {
-                let text = snapshot.field_of_value(node, "value")?;
+                let text = snapshot.field_target_of_value(node, "value")?;
                 Some(ShownValue::from(value_of_text(snapshot.strings.get(snapshot.names[text as usize])?)))
             }
             NodeKind::Closure => {

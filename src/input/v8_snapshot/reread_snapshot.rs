@@ -10,7 +10,7 @@ use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::AllocationStacks;
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, CountingMode, HeapBuilder, NameId, NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, NameId, NameTable,
 };
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
@@ -26,7 +26,7 @@ pub(super) struct RereadSnapshot {
     /// Stacks, in recordings of allocations.
     pub(super) stacks: AllocationStacks,
     /// Edges that lead to no object, ascending.
-    pub(super) dangling_edges: Vec<u32>,
+    pub(super) edges_to_no_object: Vec<u32>,
     /// Entries of maps that have keys: the edge to the value, ascending, and the key. Once they are asked for.
     pub(super) entry_keys: OnceLock<Vec<(u32, u32)>>,
     /// By scope a closure of its function. Once they are asked for.
@@ -48,7 +48,7 @@ impl RereadSnapshot {
             ordinals,
             collection_tables: tables,
             stacks: AllocationStacks::read(&snapshot),
-            dangling_edges: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
+            edges_to_no_object: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
             entry_keys: OnceLock::new(),
             scope_closures: OnceLock::new(),
             ropes: OnceLock::new(),
@@ -72,9 +72,10 @@ impl RereadSnapshot {
     }
 
     /// The edge of a node's reference, counted as the graph counts them. O(log edges that are no references).
-    pub(super) fn edge(&self, ordinal: u32, nth: usize) -> Option<usize> {
+    pub(super) fn edge_of_reference(&self, ordinal: u32, nth: usize) -> Option<usize> {
         let edges = self.snapshot.edges(ordinal);
-        let behind = &self.dangling_edges[self.dangling_edges.partition_point(|&edge| (edge as usize) < edges.start)..];
+        let behind =
+            &self.edges_to_no_object[self.edges_to_no_object.partition_point(|&edge| (edge as usize) < edges.start)..];
         // How many of these come before: so many that as many references as are passed over lie between.
         let (mut least, mut most) = (0, behind.partition_point(|&edge| (edge as usize) < edges.end));
         while least < most {
@@ -108,22 +109,22 @@ impl RereadSnapshot {
     /// The stack that allocated a node, the function that did first.
     pub(super) fn allocation_stack(&self, node: u32) -> Option<Vec<String>> {
         let at = self.snapshot.stack_ids.binary_search_by_key(&node, |&(node, _)| node).ok()?;
-        let number = self.stacks.find(self.snapshot.stack_ids[at].1)?;
-        Some(self.stacks.functions(number).map(|function| self.frame_text(function)).collect())
+        let number = self.stacks.number_of_id(self.snapshot.stack_ids[at].1)?;
+        Some(self.stacks.function_indices(number).map(|function| self.frame_text(function)).collect())
     }
 
     /// Objects and bytes by stack: those that are alive, and all that were allocated.
     pub(super) fn allocations(&self, graph: &HeapGraph, node_of: impl Fn(u32) -> Option<NodeId>) -> AllocationDump {
         let mut names = NameTable::default();
-        let mut builder = HeapBuilder::new(names.intern(""));
+        let mut builder = AllocationHeapBuilder::new(names.intern(""));
         let own_share = names.intern("<self>");
         let mut heaps = Vec::new();
         for allocator in ["live", "allocated"] {
-            let mut frames: Vec<u32> = Vec::with_capacity(self.stacks.all.len());
-            for stack in &self.stacks.all {
+            let mut frames: Vec<u32> = Vec::with_capacity(self.stacks.trace_nodes.len());
+            for stack in &self.stacks.trace_nodes {
                 frames.push(match stack.parent {
                     Some(parent) => {
-                        let name = names.intern(&self.frame_text(stack.function));
+                        let name = names.intern(&self.frame_text(stack.function_index));
                         builder.find_or_add_frame(frames[parent as usize], name)
                     }
                     None => 0,
@@ -131,8 +132,8 @@ impl RereadSnapshot {
             }
             if allocator == "live" {
                 for &(ordinal, id) in &self.snapshot.stack_ids {
-                    let (Some(stack), Some(node)) = (self.stacks.find(id), node_of(ordinal)) else { continue };
-                    if graph.is_counted(node) {
+                    let (Some(stack), Some(node)) = (self.stacks.number_of_id(id), node_of(ordinal)) else { continue };
+                    if graph.is_counted_in_histograms(node) {
                         let class: NameId = names.intern(graph.type_name(graph.type_of(node)));
                         let bytes = graph.shallow_bytes(node);
                         builder.add_entry(AllocationEntry::new(frames[stack as usize], Some(class), bytes, Some(1)));
@@ -140,14 +141,20 @@ impl RereadSnapshot {
                 }
             } else {
                 // Of these no types are known: figures of a stack are those of all that go on from it, too.
-                let mut sums: Vec<(u64, u64)> = self.stacks.all.iter().map(|own| (own.bytes, own.count)).collect();
+                let mut sums: Vec<(u64, u64)> =
+                    self.stacks.trace_nodes.iter().map(|own| (own.allocated_bytes, own.allocation_count)).collect();
                 let mut goes_on = vec![false; sums.len()];
-                for (number, stack) in self.stacks.all.iter().enumerate().rev() {
+                for (number, stack) in self.stacks.trace_nodes.iter().enumerate().rev() {
                     let (bytes, count) = sums[number];
                     builder.add_entry(AllocationEntry::new(frames[number], None, bytes, Some(count)));
-                    if goes_on[number] && (stack.bytes, stack.count) != (0, 0) {
+                    if goes_on[number] && (stack.allocated_bytes, stack.allocation_count) != (0, 0) {
                         let own = builder.find_or_add_frame(frames[number], own_share);
-                        builder.add_entry(AllocationEntry::new(own, None, stack.bytes, Some(stack.count)));
+                        builder.add_entry(AllocationEntry::new(
+                            own,
+                            None,
+                            stack.allocated_bytes,
+                            Some(stack.allocation_count),
+                        ));
                     }
                     if let Some(parent) = stack.parent {
                         let sum = &mut sums[parent as usize];
@@ -159,7 +166,7 @@ impl RereadSnapshot {
             let (frames, entries) = builder.finish_heap(Some(own_share));
             let counting = if allocator == "live" { CountingMode::Exclusive } else { CountingMode::CompleteInclusive };
             let heap = AllocationHeap::alone(String::new(), allocator, frames, entries);
-            heaps.push(AllocationHeap { counting, ..heap });
+            heaps.push(AllocationHeap { counting_mode: counting, ..heap });
         }
         AllocationDump::of_heaps(names, heaps)
     }

@@ -3,7 +3,7 @@
 //!
 //! V8 cuts texts that are no ropes; of a rope as much is shown, unless the whole of one is asked for.
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 use super::block::DANGLING_TARGET;
 use super::layout::{EdgeKind, NodeKind};
 use super::snapshot::Snapshot;
@@ -16,7 +16,7 @@ const MAX_TEXT_BYTES: u32 = 3 * MAX_TEXT_UNITS as u32;
 
 /// Hash and length of a text that the snapshot has whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WholeText {
+pub(super) struct TextDigest {
     /// The value of its bytes plus one, as digits of a number to the base [`HASH_BASE`], modulo 2^127 - 1: that of two texts
     /// behind one another follows from those of both.
     pub(super) hash: u128,
@@ -31,17 +31,17 @@ const HASH_MODULUS: u128 = (1 << 127) - 1;
 /// Any number: one that no file was made for.
 const HASH_BASE: u128 = 0x2D6F_93A1_58C4_7E0B_9137_C5E2_4A8D_F06B;
 
-impl WholeText {
-    const EMPTY: WholeText = WholeText { hash: 0, bytes: 0 };
+impl TextDigest {
+    const EMPTY: TextDigest = TextDigest { hash: 0, bytes: 0 };
 
     fn of(text: &str) -> Option<Self> {
         let hash =
             text.bytes().fold(0, |hash, byte| add_modulo(multiply_modulo(hash, HASH_BASE), u128::from(byte) + 1));
-        Some(WholeText { hash, bytes: u32::try_from(text.len()).ok()? })
+        Some(TextDigest { hash, bytes: u32::try_from(text.len()).ok()? })
     }
 
-    /// `None` for one that is longer than V8 makes them.
-    fn followed_by(self, next: WholeText) -> Option<Self> {
+    /// That of this text and `next` behind it; `None` for one that is longer than V8 makes them.
+    fn followed_by(self, next: TextDigest) -> Option<Self> {
         let bytes = self.bytes.checked_add(next.bytes)?;
         let (mut shifted, mut power, mut left) = (self.hash, HASH_BASE, next.bytes);
         while left > 0 {
@@ -51,7 +51,7 @@ impl WholeText {
             power = multiply_modulo(power, power);
             left >>= 1;
         }
-        Some(WholeText { hash: add_modulo(shifted, next.hash), bytes })
+        Some(TextDigest { hash: add_modulo(shifted, next.hash), bytes })
     }
 }
 
@@ -73,9 +73,9 @@ fn multiply_modulo(a: u128, b: u128) -> u128 {
 
 /// Facts of a rope.
 #[derive(Debug, Clone, Copy)]
-struct Rope {
+struct RopeFacts {
     /// Its text; `None` where a part is not in the snapshot.
-    whole_text: Option<WholeText>,
+    whole_digest: Option<TextDigest>,
     /// The text or rope whose first units are its own: itself, where its first part is too short.
     start_node: u32,
     /// The other part is the text.
@@ -90,7 +90,7 @@ pub(super) struct Ropes {
     is_rope: BitSet,
     /// Of `is_rope`: the number of ropes before each word.
     ranks: Vec<u32>,
-    ropes: Vec<Rope>,
+    ropes: Vec<RopeFacts>,
 }
 
 impl Ropes {
@@ -103,7 +103,12 @@ impl Ropes {
             ranks: are.ranks(),
             is_rope: are,
             ropes: vec![
-                Rope { whole_text: None, start_node: DANGLING_TARGET, has_empty_part: false, units: None };
+                RopeFacts {
+                    whole_digest: None,
+                    start_node: DANGLING_TARGET,
+                    has_empty_part: false,
+                    units: None
+                };
                 count
             ],
         };
@@ -132,55 +137,60 @@ impl Ropes {
     }
 
     /// Facts of a rope, from those of its parts.
-    fn rope_of_parts(&self, snapshot: &Snapshot, rope: u32, parts: [Option<u32>; 2]) -> Rope {
-        let [first, second] = parts.map(|part| part.and_then(|part| self.whole(snapshot, part)));
+    fn rope_of_parts(&self, snapshot: &Snapshot, rope: u32, parts: [Option<u32>; 2]) -> RopeFacts {
+        let [first, second] = parts.map(|part| part.and_then(|part| self.whole_digest(snapshot, part)));
         let begins_as = match (first, second) {
-            (Some(WholeText::EMPTY), _) => parts[1],
-            (_, Some(WholeText::EMPTY)) | (None, _) => parts[0],
+            (Some(TextDigest::EMPTY), _) => parts[1],
+            (_, Some(TextDigest::EMPTY)) | (None, _) => parts[0],
             (Some(first), _) => parts[0].filter(|_| first.bytes >= MAX_TEXT_BYTES),
         };
         let whole = first.zip(second).and_then(|(first, second)| first.followed_by(second));
-        let has_empty_part = [first, second].contains(&Some(WholeText::EMPTY));
-        let [first, second] = parts.map(|part| part.and_then(|part| self.units(snapshot, part)));
+        let has_empty_part = [first, second].contains(&Some(TextDigest::EMPTY));
+        let [first, second] = parts.map(|part| part.and_then(|part| self.whole_text_units(snapshot, part)));
         let units = first.zip(second).and_then(|(first, second)| u32::try_from(first.checked_add(second)?).ok());
-        Rope { whole_text: whole, units, start_node: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
+        RopeFacts {
+            whole_digest: whole,
+            units,
+            start_node: begins_as.map_or(rope, |part| self.start_node_of(part)),
+            has_empty_part,
+        }
     }
 
     /// The first part of this text or rope that is neither of an empty part nor of a first one that is long enough.
-    fn start(&self, node: u32) -> u32 {
+    fn start_node_of(&self, node: u32) -> u32 {
         self.rope_index(node).map_or(node, |at| self.ropes[at].start_node)
     }
 
     /// Facts of a whole text; of a rope O(1), of any other its bytes.
-    pub(super) fn whole(&self, snapshot: &Snapshot, node: u32) -> Option<WholeText> {
+    pub(super) fn whole_digest(&self, snapshot: &Snapshot, node: u32) -> Option<TextDigest> {
         match self.rope_index(node) {
-            Some(at) => self.ropes[at].whole_text,
-            None => own_text(snapshot, node).filter(|text| !is_cut(text)).and_then(WholeText::of),
+            Some(at) => self.ropes[at].whole_digest,
+            None => flat_text(snapshot, node).filter(|text| !may_be_cut(text)).and_then(TextDigest::of),
         }
     }
 
     /// UTF-16 units of a whole text: those that the snapshot has, or how many it says there were.
-    pub(super) fn units(&self, snapshot: &Snapshot, node: u32) -> Option<u64> {
+    pub(super) fn whole_text_units(&self, snapshot: &Snapshot, node: u32) -> Option<u64> {
         match self.rope_index(node) {
             Some(at) => self.ropes[at].units.map(u64::from),
             None => stated_length(snapshot, node).or_else(|| {
-                let whole = own_text(snapshot, node).filter(|text| !is_cut(text));
-                whole.map(|text| first_units(text, usize::MAX).1 as u64)
+                let whole = flat_text(snapshot, node).filter(|text| !may_be_cut(text));
+                whole.map(|text| text_prefix(text, usize::MAX).1 as u64)
             }),
         }
     }
 
     /// The first units of a text, as many as are shown and are known, and how many parts were looked at for them: each
     /// has a byte, or is a rope of such parts, however deep the rope is and however many ropes share its parts.
-    fn first_units(&self, snapshot: &Snapshot, node: u32) -> (String, usize) {
+    fn assemble_start(&self, snapshot: &Snapshot, node: u32) -> (String, usize) {
         let (mut text, mut units, mut steps) = (String::new(), 0, 0);
         let mut open = vec![node];
         while let Some(part) = open.pop() {
             steps += 1;
-            let part = self.start(part);
+            let part = self.start_node_of(part);
             if self.rope_index(part).is_none() {
-                let Some(own) = own_text(snapshot, part) else { break };
-                let (start, own_units) = first_units(own, MAX_TEXT_UNITS - units);
+                let Some(own) = flat_text(snapshot, part) else { break };
+                let (start, own_units) = text_prefix(own, MAX_TEXT_UNITS - units);
                 text.push_str(start);
                 units += own_units;
                 if start.len() < own.len() || units >= MAX_TEXT_UNITS {
@@ -190,7 +200,7 @@ impl Ropes {
             }
             let [first, second] = rope_parts(snapshot, part);
             // Of one that begins with itself no more is known.
-            let Some(first) = first.filter(|&first| self.whole(snapshot, first).is_some()) else { break };
+            let Some(first) = first.filter(|&first| self.whole_digest(snapshot, first).is_some()) else { break };
             open.extend(second);
             open.push(first);
         }
@@ -200,23 +210,23 @@ impl Ropes {
     /// The start of a text, so many units at most: of a string node as V8 has it, of a rope put together from its parts.
     pub(super) fn text(&self, snapshot: &Snapshot, node: u32, most_units: usize) -> Option<Text> {
         if snapshot.kind(node) != NodeKind::ConsString {
-            let text = own_text(snapshot, node)?;
-            let start = first_units(text, most_units.min(MAX_TEXT_UNITS)).0;
-            return Some(Text { text: start.into(), is_cut: start.len() < text.len() || is_cut(text) });
+            let text = flat_text(snapshot, node)?;
+            let start = text_prefix(text, most_units.min(MAX_TEXT_UNITS)).0;
+            return Some(Text { text: start.into(), is_cut: start.len() < text.len() || may_be_cut(text) });
         }
-        let known = self.first_units(snapshot, node).0;
-        let whole = self.whole(snapshot, node);
+        let known = self.assemble_start(snapshot, node).0;
+        let whole = self.whole_digest(snapshot, node);
         if known.is_empty() && whole.is_none() {
             return None;
         }
-        let text = first_units(&known, most_units).0.to_string();
+        let text = text_prefix(&known, most_units).0.to_string();
         let is_cut = whole.is_none_or(|whole| whole.bytes as usize > text.len());
         Some(Text { text, is_cut })
     }
 
     /// Ropes that are texts of their own: those that only others hold are parts, and of one with an empty part the other
     /// part is the text. O(edges).
-    pub(super) fn whole_texts(&self, snapshot: &Snapshot) -> BitSet {
+    pub(super) fn standalone_ropes(&self, snapshot: &Snapshot) -> BitSet {
         let (mut parts, mut held) = (BitSet::new(snapshot.len()), BitSet::new(snapshot.len()));
         for node in 0..snapshot.len() as u32 {
             let own = self.rope_index(node).map(|at| self.ropes[at]);
@@ -240,12 +250,12 @@ impl Ropes {
 
 /// The two texts that a rope is made of, where the snapshot has them.
 fn rope_parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
-    ["first", "second"].map(|side| snapshot.field_of_value(rope, side))
+    ["first", "second"].map(|side| snapshot.field_target_of_value(rope, side))
 }
 
 /// The text of a node that is no rope, as far as the snapshot has it. Of a part of another text V8 does not say where it
 /// begins.
-fn own_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
+fn flat_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
     let text = || snapshot.strings.get(snapshot.names[node as usize]);
     match snapshot.kind(node) {
         NodeKind::String => text(),
@@ -255,12 +265,12 @@ fn own_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
 }
 
 /// Returns true for a text that V8 cut, or that is just as long.
-fn is_cut(text: &str) -> bool {
-    text.len() >= MAX_TEXT_UNITS && first_units(text, MAX_TEXT_UNITS).1 >= MAX_TEXT_UNITS
+fn may_be_cut(text: &str) -> bool {
+    text.len() >= MAX_TEXT_UNITS && text_prefix(text, MAX_TEXT_UNITS).1 >= MAX_TEXT_UNITS
 }
 
 /// The start of a text with so many UTF-16 units at most, and how many it has.
-fn first_units(text: &str, most: usize) -> (&str, usize) {
+fn text_prefix(text: &str, most: usize) -> (&str, usize) {
     let mut units = 0;
     for (at, character) in text.char_indices() {
         let more = units + character.len_utf16();
@@ -287,11 +297,11 @@ pub(super) fn visit_whole_text(snapshot: &Snapshot, node: u32, take: &mut dyn Fn
             open.extend(second.into_iter().chain(first));
             continue;
         }
-        let Some(text) = own_text(snapshot, part) else {
+        let Some(text) = flat_text(snapshot, part) else {
             is_whole = false;
             continue;
         };
-        is_whole &= !is_cut(text) && snapshot.field_of_value(part, "truncated").is_none();
+        is_whole &= !may_be_cut(text) && snapshot.field_target_of_value(part, "truncated").is_none();
         if !take(text.as_bytes()) {
             return Some(false);
         }
@@ -299,16 +309,16 @@ pub(super) fn visit_whole_text(snapshot: &Snapshot, node: u32, take: &mut dyn Fn
     Some(false)
 }
 
-/// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
-pub(super) fn unit_count(snapshot: &Snapshot, node: u32) -> Option<u64> {
+/// UTF-16 units of a string node that is no rope: how many the snapshot says there were, else those that it has.
+pub(super) fn flat_text_units(snapshot: &Snapshot, node: u32) -> Option<u64> {
     stated_length(snapshot, node)
-        .or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
+        .or_else(|| flat_text(snapshot, node).map(|text| text_prefix(text, usize::MAX).1 as u64))
 }
 
-/// The stated length of a text that V8 cut.
+/// The length that the snapshot states of a text: of those that V8 cut.
 fn stated_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
-    let number = snapshot.field_of_value(node, "length")?;
-    let value = snapshot.field_of_value(number, "value").unwrap_or(number);
+    let number = snapshot.field_target_of_value(node, "length")?;
+    let value = snapshot.field_target_of_value(number, "value").unwrap_or(number);
     snapshot.strings.text_or_placeholder(snapshot.names[value as usize]).parse().ok()
 }
 
@@ -462,25 +472,25 @@ mod tests {
             let mut by_hash = std::collections::HashMap::new();
             for (number, (text, is_all)) in known.iter().enumerate() {
                 let node = ordinal(number);
-                let start = first_units(text, MAX_TEXT_UNITS).0;
+                let start = text_prefix(text, MAX_TEXT_UNITS).0;
                 let shown = ropes.text(&snapshot, node, MAX_TEXT_UNITS);
                 prop_assert_eq!(shown.as_ref().map_or("", |text| &text.text), start, "text {}", number);
                 prop_assert_eq!(shown.is_none_or(|text| text.is_cut), !is_all || start.len() < text.len());
-                prop_assert!(ropes.first_units(&snapshot, node).1 <= 2 * MAX_TEXT_BYTES as usize + 2);
-                let whole = ropes.whole(&snapshot, node);
+                prop_assert!(ropes.assemble_start(&snapshot, node).1 <= 2 * MAX_TEXT_BYTES as usize + 2);
+                let whole = ropes.whole_digest(&snapshot, node);
                 prop_assert_eq!(whole.is_some(), *is_all);
-                prop_assert_eq!(ropes.units(&snapshot, node), told_units[number], "units of {}", number);
+                prop_assert_eq!(ropes.whole_text_units(&snapshot, node), told_units[number], "units of {}", number);
                 prop_assert!(snapshot.edges_of_value(node).len() <= 64);
                 if let Some(whole) = whole {
                     prop_assert_eq!(whole.bytes as usize, text.len());
-                    prop_assert_eq!(Some(whole), WholeText::of(text));
+                    prop_assert_eq!(Some(whole), TextDigest::of(text));
                     prop_assert_eq!(*by_hash.entry(whole.hash).or_insert(text), text);
                 }
             }
             let has_empty_part = |first: usize, second: usize| [first, second].iter().any(|&part| known[part] == (String::new(), true));
             let is_part = |of: usize| made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && !has_empty_part(first, second)));
             let is_held = |of: usize| held[of] || made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && has_empty_part(first, second)));
-            let texts = ropes.whole_texts(&snapshot);
+            let texts = ropes.standalone_ropes(&snapshot);
             for number in (0..made.len()).rev().take(40) {
                 let Made::Rope(first, second) = made[number] else { continue };
                 let is_text = !has_empty_part(first, second) && (is_held(number) || !is_part(number));
@@ -502,10 +512,10 @@ mod tests {
             let held = vec![true; made.len()];
             let (snapshot, ropes, ordinal) = read(&made, &held, is_left);
             for number in (0..made.len()).step_by(97) {
-                assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize, "{number}");
+                assert!(ropes.assemble_start(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize, "{number}");
             }
             let last = ordinal(made.len() - 1);
-            assert_eq!(ropes.whole(&snapshot, last), WholeText::of(&"x".repeat(DEPTH / 2)));
+            assert_eq!(ropes.whole_digest(&snapshot, last), TextDigest::of(&"x".repeat(DEPTH / 2)));
             let expected = Text { text: "x".repeat(MAX_TEXT_UNITS), is_cut: true };
             assert_eq!(ropes.text(&snapshot, last, MAX_TEXT_UNITS), Some(expected));
         }
@@ -519,14 +529,14 @@ mod tests {
         made.extend([Made::Rope(101, 0), Made::Rope(0, 102), Made::Rope(0, 104), Made::Rope(103, 0)]);
         let (snapshot, ropes, ordinal) = read(&made, &vec![false; made.len()], false);
         let start = |text: &str| Some(Text { text: text.into(), is_cut: true });
-        assert_eq!(ropes.whole(&snapshot, ordinal(100)), None);
+        assert_eq!(ropes.whole_digest(&snapshot, ordinal(100)), None);
         assert_eq!(ropes.text(&snapshot, ordinal(100), 5), start("ababa"));
         assert_eq!(ropes.text(&snapshot, ordinal(101), 5), None);
         assert_eq!(ropes.text(&snapshot, ordinal(102), 5), start("ababa"));
         for number in 101..=104 {
-            assert_eq!(ropes.whole(&snapshot, ordinal(number)), None);
-            assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize);
+            assert_eq!(ropes.whole_digest(&snapshot, ordinal(number)), None);
+            assert!(ropes.assemble_start(&snapshot, ordinal(number)).1 <= 2 * MAX_TEXT_BYTES as usize);
         }
-        assert!(ropes.whole_texts(&snapshot).has(ordinal(100)));
+        assert!(ropes.standalone_ropes(&snapshot).has(ordinal(100)));
     }
 }

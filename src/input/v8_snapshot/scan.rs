@@ -30,6 +30,7 @@ pub(crate) enum SnapshotArray {
 /// What the parser of a piece must know.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceContext {
+    /// The array that the piece is of.
     pub(crate) region: SnapshotArray,
     /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
     pub(crate) layout: Option<Arc<SnapshotHeader>>,
@@ -46,8 +47,8 @@ enum ScanState {
     Start,
     /// Between the values of the one object.
     BetweenValues,
-    Numbers(SnapshotArray),
-    Strings,
+    WithinNumbers(SnapshotArray),
+    WithinStrings,
     End,
 }
 
@@ -70,12 +71,12 @@ pub(crate) struct Scanner {
     window: Vec<u8>,
     share: MemoryShare,
     /// The rest of the window begins here.
-    window_offset: usize,
+    window_position: usize,
     /// ... and ends here.
     window_end: usize,
     /// Offset of the window in the input.
-    offset: u64,
-    has_ended: bool,
+    window_start_offset: u64,
+    source_ended: bool,
     state: ScanState,
     /// The header, once it came.
     pub(crate) layout: Option<Arc<SnapshotHeader>>,
@@ -95,10 +96,10 @@ impl Scanner {
             source,
             window: Vec::new(),
             share: budget.for_buffer(),
-            window_offset: 0,
+            window_position: 0,
             window_end: 0,
-            offset: 0,
-            has_ended: false,
+            window_start_offset: 0,
+            source_ended: false,
             state: ScanState::Start,
             layout: None,
             whole_arrays: Vec::new(),
@@ -110,43 +111,43 @@ impl Scanner {
     }
 
     /// Bytes of the input so far.
-    pub(crate) fn end(&self) -> u64 {
-        self.offset + self.window_end as u64
+    pub(crate) fn input_bytes_so_far(&self) -> u64 {
+        self.window_start_offset + self.window_end as u64
     }
 
     /// Reads more behind what is left of the window; false at the end of the input.
     fn refill(&mut self) -> Result<bool, ReadError> {
-        if self.has_ended {
+        if self.source_ended {
             return Ok(false);
         }
-        self.window.copy_within(self.window_offset..self.window_end, 0);
-        self.offset += self.window_offset as u64;
-        self.window_end -= self.window_offset;
-        self.window_offset = 0;
+        self.window.copy_within(self.window_position..self.window_end, 0);
+        self.window_start_offset += self.window_position as u64;
+        self.window_end -= self.window_position;
+        self.window_position = 0;
         let wanted = self.window_end + WINDOW_BYTES;
         if self.window.len() < wanted {
-            self.share.hold((2 * wanted + self.stack_tree.capacity()) as u64)?;
+            self.share.set_held_bytes((2 * wanted + self.stack_tree.capacity()) as u64)?;
             self.window.resize(wanted, 0);
         }
         let filled = self.source.fill(&mut self.window[self.window_end..wanted])?;
-        self.has_ended = filled < wanted - self.window_end;
+        self.source_ended = filled < wanted - self.window_end;
         self.window_end += filled;
         Ok(filled > 0)
     }
 
     /// The next byte, which is not passed; `None` at the end of the input.
     fn peek_byte(&mut self) -> Result<Option<u8>, ReadError> {
-        if self.window_offset == self.window_end && !self.refill()? {
+        if self.window_position == self.window_end && !self.refill()? {
             return Ok(None);
         }
-        Ok(Some(self.window[self.window_offset]))
+        Ok(Some(self.window[self.window_position]))
     }
 
     /// Passes over blanks and looks at what follows.
     fn peek_after_blanks(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
             match self.peek_byte()? {
-                Some(b' ' | b'\t' | b'\r' | b'\n') => self.window_offset += 1,
+                Some(b' ' | b'\t' | b'\r' | b'\n') => self.window_position += 1,
                 other => return Ok(other),
             }
         }
@@ -154,25 +155,25 @@ impl Scanner {
 
     /// Reads a key, from its first quote on, and its colon; escapes are not decoded. `None` when there is none.
     fn read_key(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
-        self.window_offset += 1;
+        self.window_position += 1;
         let mut key = Vec::new();
         loop {
             match self.peek_byte()? {
                 None => return Ok(None),
-                Some(b'"') => break self.window_offset += 1,
+                Some(b'"') => break self.window_position += 1,
                 Some(byte) => {
-                    self.window_offset += 1;
+                    self.window_position += 1;
                     if key.len() < MAX_KEY_BYTES {
                         key.push(byte);
                     }
                     if byte == b'\\' && self.peek_byte()?.is_some() {
-                        self.window_offset += 1;
+                        self.window_position += 1;
                     }
                 }
             }
         }
         if self.peek_after_blanks()? == Some(b':') {
-            self.window_offset += 1;
+            self.window_position += 1;
             return Ok(Some(key));
         }
         Ok(None)
@@ -188,10 +189,10 @@ impl Scanner {
             if !is_text && depth == 0 && (byte == b',' || byte == b'}' || byte == b']') {
                 break;
             }
-            self.window_offset += 1;
+            self.window_position += 1;
             if kept.len() < most {
                 if kept.len() == kept.capacity() {
-                    self.share.hold((2 * self.window.len() + 3 * kept.len()) as u64)?;
+                    self.share.set_held_bytes((2 * self.window.len() + 3 * kept.len()) as u64)?;
                 }
                 kept.push(byte);
             }
@@ -222,18 +223,18 @@ impl Scanner {
         loop {
             match (self.peek_after_blanks()?, self.state) {
                 (Some(b'{'), ScanState::Start) => {
-                    self.window_offset += 1;
+                    self.window_position += 1;
                     self.state = ScanState::BetweenValues;
                 }
-                (Some(b','), ScanState::BetweenValues) => self.window_offset += 1,
+                (Some(b','), ScanState::BetweenValues) => self.window_position += 1,
                 (Some(b'}'), ScanState::BetweenValues) => {
-                    self.window_offset += 1;
+                    self.window_position += 1;
                     self.end_of_input = EndOfInput::Complete;
                     self.has_data_after_end = self.peek_after_blanks()?.is_some();
-                    return self.end_here();
+                    return self.end_scan();
                 }
                 (Some(b'"'), ScanState::BetweenValues) => {
-                    let Some(key) = self.read_key()? else { return self.end_here() };
+                    let Some(key) = self.read_key()? else { return self.end_scan() };
                     let region = match &key[..] {
                         b"nodes" => SnapshotArray::Nodes,
                         b"edges" => SnapshotArray::Edges,
@@ -242,7 +243,7 @@ impl Scanner {
                         b"samples" => SnapshotArray::Samples,
                         b"strings" => SnapshotArray::Strings,
                         b"snapshot" => {
-                            let Some(json) = self.read_value(MAX_HEADER_BYTES)? else { return self.end_here() };
+                            let Some(json) = self.read_value(MAX_HEADER_BYTES)? else { return self.end_scan() };
                             // Another thread that asks for a block finds none behind a header that is an error.
                             self.state = ScanState::End;
                             if json.len() == MAX_HEADER_BYTES {
@@ -255,26 +256,29 @@ impl Scanner {
                             continue;
                         }
                         b"trace_tree" if self.keeps_stacks => {
-                            let Some(tree) = self.read_value(usize::MAX)? else { return self.end_here() };
+                            let Some(tree) = self.read_value(usize::MAX)? else { return self.end_scan() };
                             self.stack_tree = tree;
                             continue;
                         }
                         _ => {
                             if self.read_value(0)?.is_none() {
-                                return self.end_here();
+                                return self.end_scan();
                             }
                             continue;
                         }
                     };
                     if self.peek_after_blanks()? != Some(b'[') || self.whole_arrays.contains(&region) {
                         if self.read_value(0)?.is_none() {
-                            return self.end_here();
+                            return self.end_scan();
                         }
                         continue;
                     }
-                    self.window_offset += 1;
-                    self.state =
-                        if region == SnapshotArray::Strings { ScanState::Strings } else { ScanState::Numbers(region) };
+                    self.window_position += 1;
+                    self.state = if region == SnapshotArray::Strings {
+                        ScanState::WithinStrings
+                    } else {
+                        ScanState::WithinNumbers(region)
+                    };
                     return Ok(true);
                 }
                 (None, ScanState::BetweenValues) => {
@@ -283,15 +287,15 @@ impl Scanner {
                     {
                         self.end_of_input = EndOfInput::MissingLastBrace;
                     }
-                    return self.end_here();
+                    return self.end_scan();
                 }
-                _ => return self.end_here(),
+                _ => return self.end_scan(),
             }
         }
     }
 
     /// Ends the reading: always false. Error: if there was no header.
-    fn end_here(&mut self) -> Result<bool, ReadError> {
+    fn end_scan(&mut self) -> Result<bool, ReadError> {
         self.state = ScanState::End;
         if self.layout.is_none() {
             return Err(ReadError::new(ReadErrorKind::NotSupported(
@@ -305,11 +309,11 @@ impl Scanner {
     /// Values in a row of a region.
     fn row_width(&self, region: SnapshotArray) -> usize {
         self.layout.as_ref().map_or(1, |layout| match region {
-            SnapshotArray::Nodes => layout.node.width,
-            SnapshotArray::Edges => layout.edge.width,
-            SnapshotArray::Locations => layout.location.map_or(1, |fields| fields.width),
-            SnapshotArray::Functions => layout.function.map_or(1, |fields| fields.width),
-            SnapshotArray::Samples => layout.sample.map_or(1, |fields| fields.width),
+            SnapshotArray::Nodes => layout.node_fields.width,
+            SnapshotArray::Edges => layout.edge_fields.width,
+            SnapshotArray::Locations => layout.location_fields.map_or(1, |fields| fields.width),
+            SnapshotArray::Functions => layout.function_fields.map_or(1, |fields| fields.width),
+            SnapshotArray::Samples => layout.sample_fields.map_or(1, |fields| fields.width),
             SnapshotArray::Strings => 1,
         })
     }
@@ -318,10 +322,10 @@ impl Scanner {
     fn next_piece_of_numbers(&mut self, region: SnapshotArray) -> Result<Option<(usize, usize)>, ReadError> {
         let width = self.row_width(region);
         loop {
-            if self.window_end - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
+            if self.window_end - self.window_position < WINDOW_BYTES / 2 && !self.source_ended {
                 self.refill()?;
             }
-            let bytes = &self.window[self.window_offset..self.window_end];
+            let bytes = &self.window[self.window_position..self.window_end];
             if let Some(end) = memchr::memchr(b']', bytes) {
                 let values = count_commas(&bytes[..end]) + 1;
                 self.whole_arrays.push(region);
@@ -338,7 +342,7 @@ impl Scanner {
             }
             if !self.refill()? {
                 self.end_of_input = EndOfInput::WithinArray(region);
-                self.window_offset = self.window_end;
+                self.window_position = self.window_end;
                 return Ok(None);
             }
         }
@@ -347,10 +351,10 @@ impl Scanner {
     /// The next piece of the array of strings: bytes of the window, and whole strings in them. `None` as above.
     fn next_piece_of_strings(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
-            if self.window_end - self.window_offset < WINDOW_BYTES / 2 && !self.has_ended {
+            if self.window_end - self.window_position < WINDOW_BYTES / 2 && !self.source_ended {
                 self.refill()?;
             }
-            let bytes = &self.window[self.window_offset..self.window_end];
+            let bytes = &self.window[self.window_position..self.window_end];
             let (mut at, mut cut, mut count) = (0, 0, 0);
             while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
                 if bytes[begin] == b']' {
@@ -366,7 +370,7 @@ impl Scanner {
             }
             if !self.refill()? {
                 self.end_of_input = EndOfInput::WithinArray(SnapshotArray::Strings);
-                self.window_offset = self.window_end;
+                self.window_position = self.window_end;
                 return Ok(None);
             }
         }
@@ -405,20 +409,20 @@ impl BlockSource for Scanner {
                     }
                     continue;
                 }
-                ScanState::Numbers(region) => (region, self.next_piece_of_numbers(region)?),
-                ScanState::Strings => (SnapshotArray::Strings, self.next_piece_of_strings()?),
+                ScanState::WithinNumbers(region) => (region, self.next_piece_of_numbers(region)?),
+                ScanState::WithinStrings => (SnapshotArray::Strings, self.next_piece_of_strings()?),
             };
             let Some((bytes, values)) = piece else {
-                self.end_here()?;
+                self.end_scan()?;
                 continue;
             };
-            if buffer.text.len() < bytes {
+            if buffer.bytes.len() < bytes {
                 buffer.resize(bytes)?;
             }
-            buffer.text[..bytes].copy_from_slice(&self.window[self.window_offset..self.window_offset + bytes]);
-            let offset = self.offset + self.window_offset as u64;
+            buffer.bytes[..bytes].copy_from_slice(&self.window[self.window_position..self.window_position + bytes]);
+            let offset = self.window_start_offset + self.window_position as u64;
             // The bracket behind the last piece.
-            self.window_offset += bytes + usize::from(self.state == ScanState::BetweenValues);
+            self.window_position += bytes + usize::from(self.state == ScanState::BetweenValues);
             if bytes == 0 {
                 continue;
             }

@@ -3,15 +3,15 @@
 use crate::parallel;
 use std::sync::Arc;
 
-use super::bits::BitSet;
-use super::block::{Block, DANGLING_TARGET, Function, LARGE_SIZE_MARK};
-use super::labels::EdgeLabels;
+use super::bit_set::BitSet;
+use super::block::{Block, DANGLING_TARGET, LARGE_SIZE_MARK, TraceFunction};
+use super::edge_labels::EdgeLabels;
 use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::problem_codes::*;
 use super::scan::{EndOfInput, Scanner, SnapshotArray};
 use super::strings::{KeptStrings, StringTable};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
-use crate::input::blocks::parse_blocks_of;
+use crate::input::blocks::parse_source_blocks;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
 /// The rows of a snapshot.
@@ -42,11 +42,11 @@ pub(super) struct Snapshot {
     /// (ordinal, id of the stack that allocated it), ascending; like the two below only with all strings.
     pub(super) stack_ids: Vec<(u32, u32)>,
     /// Functions that stacks have.
-    pub(super) functions: Vec<Function>,
+    pub(super) functions: Vec<TraceFunction>,
     /// The tree of stacks, as JSON.
     pub(super) stack_tree: Vec<u8>,
     /// The references are all there.
-    pub(super) has_edges: bool,
+    pub(super) has_all_edges: bool,
     /// Bytes of the input.
     pub(super) end_offset: u64,
     /// Edges that the file has.
@@ -66,7 +66,7 @@ struct SnapshotBuilder {
 
 impl SnapshotBuilder {
     /// Takes what a block has, and leaves it empty.
-    fn take_block(&mut self, block: &mut Block) -> Result<(), ReadError> {
+    fn append_block(&mut self, block: &mut Block) -> Result<(), ReadError> {
         let at = Position::Byte(block.offset);
         self.diagnostics.add(&BAD_NUMBER, std::mem::take(&mut block.bad_numbers), at, String::new);
         self.diagnostics.add(&INCOMPLETE_ROW, std::mem::take(&mut block.incomplete_rows), at, String::new);
@@ -86,32 +86,32 @@ impl SnapshotBuilder {
             return Err(BuildError::TooManyReferences.into());
         }
         let first_node = rows.kinds.len() as u32;
-        append(&mut rows.kinds, &mut nodes.kinds);
-        append(&mut rows.names, &mut nodes.names);
-        append(&mut rows.sizes, &mut nodes.sizes);
-        append(&mut rows.first_edge, &mut nodes.edge_counts);
+        append_column(&mut rows.kinds, &mut nodes.kinds);
+        append_column(&mut rows.names, &mut nodes.names);
+        append_column(&mut rows.sizes, &mut nodes.sizes);
+        append_column(&mut rows.first_edge, &mut nodes.edge_counts);
         rows.ids.extend(&nodes.ids);
         nodes.ids.clear();
         rows.large_sizes.extend(nodes.large_sizes.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
         rows.detachedness.extend(nodes.detachedness.drain(..).map(|(node, state)| (first_node + node, state)));
         rows.edge_labels.append(&mut edges.labels, self.kept_strings == KeptStrings::All);
-        append(&mut rows.targets, &mut edges.targets);
-        append(&mut rows.locations, &mut block.locations);
-        append(&mut rows.samples, &mut block.samples);
+        append_column(&mut rows.targets, &mut edges.targets);
+        append_column(&mut rows.locations, &mut block.locations);
+        append_column(&mut rows.samples, &mut block.samples);
         if self.kept_strings == KeptStrings::All {
             rows.stack_ids.extend(nodes.stack_ids.iter().map(|&(node, stack)| (first_node + node, stack)));
-            append(&mut rows.functions, &mut block.functions);
+            append_column(&mut rows.functions, &mut block.functions);
         }
         nodes.stack_ids.clear();
         block.functions.clear();
         if !block.string_ends.is_empty() {
-            self.take_strings(block);
+            self.append_strings(block);
         }
-        Ok(self.share.hold(self.memory_bytes())?)
+        Ok(self.share.set_held_bytes(self.memory_bytes())?)
     }
 
     /// Takes the strings of a block; before the first it is said which are kept.
-    fn take_strings(&mut self, block: &mut Block) {
+    fn append_strings(&mut self, block: &mut Block) {
         // Nodes and edges come before the strings, but where another program changed the file.
         let rows = &self.snapshot;
         let are_complete = self.numbers_before_header.is_empty() && !rows.kinds.is_empty() && !rows.targets.is_empty();
@@ -145,7 +145,7 @@ impl SnapshotBuilder {
                 want(name);
             }
         }
-        rows.edge_labels.names().for_each(&mut want);
+        rows.edge_labels.property_and_field_names().for_each(&mut want);
         let root = layout.root as usize;
         let first: usize = rows.first_edge.iter().take(root).map(|&count| count as usize).sum();
         let count = rows.first_edge.get(root).map_or(0, |&count| count as usize);
@@ -158,7 +158,7 @@ impl SnapshotBuilder {
         let rows = &self.snapshot;
         let raw: usize = self.numbers_before_header.iter().map(|(_, values)| 8 * values.len()).sum();
         let nodes =
-            rows.kinds.len() * 11 + rows.ids.bytes() + rows.large_sizes.len() * 16 + rows.detachedness.len() * 8;
+            rows.kinds.len() * 11 + rows.ids.memory_bytes() + rows.large_sizes.len() * 16 + rows.detachedness.len() * 8;
         let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stack_ids.len() * 8;
         let edges = rows.targets.len() * 4 + rows.edge_labels.memory_bytes() + rows.locations.len() * 16 + traces;
         (raw + nodes + edges + rows.strings.memory_bytes()) as u64
@@ -169,14 +169,14 @@ impl SnapshotBuilder {
         for (region, values) in std::mem::take(&mut self.numbers_before_header) {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
-            block.take_rows(region, layout, values.len(), &mut numbers);
-            self.take_block(&mut block)?;
+            block.parse_rows(region, layout, values.len(), &mut numbers);
+            self.append_block(&mut block)?;
         }
         Ok(())
     }
 }
 
-fn append<T>(column: &mut Vec<T>, more: &mut Vec<T>) {
+fn append_column<T>(column: &mut Vec<T>, more: &mut Vec<T>) {
     make_room(column, more.len());
     column.append(more);
 }
@@ -192,7 +192,7 @@ impl Snapshot {
         budget: &MemoryBudget,
         diagnostics: &mut Diagnostics,
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
-        let (threads, mut tally) = (if source.is_start_whole { 1 } else { threads }, source.tally());
+        let (threads, mut tally) = (if source.is_all_in_start { 1 } else { threads }, source.tally());
         let (diagnostics_so_far, share) = (std::mem::take(diagnostics), budget.for_content());
         let mut content = SnapshotBuilder {
             kept_strings: keep,
@@ -200,14 +200,14 @@ impl Snapshot {
             share,
             ..SnapshotBuilder::default()
         };
-        let scanner = parse_blocks_of(
+        let scanner = parse_source_blocks(
             Scanner::new(source, keep == KeptStrings::All, budget),
             budget,
             threads,
             |bytes, place, block: &mut Block| block.parse(bytes, &place),
             |block| {
-                tally.add(block.nodes.kinds.len());
-                content.take_block(block)
+                tally.add_and_report(block.nodes.kinds.len());
+                content.append_block(block)
             },
         )?;
         // The scanner does not end without one.
@@ -258,13 +258,13 @@ impl Snapshot {
     }
 
     /// The target of the first of V8's own edges of a node with this name. O(edges of the node).
-    pub(super) fn field(&self, node: u32, name: &str) -> Option<u32> {
-        self.field_among(self.edges(node), name)
+    pub(super) fn field_target(&self, node: u32, name: &str) -> Option<u32> {
+        self.field_target_among(self.edges(node), name)
     }
 
     /// The same of a text or a number. O(1): many texts share their parts and lengths, which are asked once for each.
-    pub(super) fn field_of_value(&self, node: u32, name: &str) -> Option<u32> {
-        self.field_among(self.edges_of_value(node), name)
+    pub(super) fn field_target_of_value(&self, node: u32, name: &str) -> Option<u32> {
+        self.field_target_among(self.edges_of_value(node), name)
     }
 
     /// The first edges of a text or a number: more than V8 writes.
@@ -274,7 +274,7 @@ impl Snapshot {
         edges.start..edges.end.min(edges.start + MAX_EDGES)
     }
 
-    fn field_among(&self, mut edges: std::ops::Range<usize>, name: &str) -> Option<u32> {
+    fn field_target_among(&self, mut edges: std::ops::Range<usize>, name: &str) -> Option<u32> {
         let edge = edges.find(|&edge| {
             self.is_kind(edge, EdgeKind::Internal) && self.strings.get(self.edge_number(edge)) == Some(name)
         })?;
@@ -301,7 +301,7 @@ impl SnapshotBuilder {
         layout: Arc<SnapshotHeader>,
         diagnostics: &mut Diagnostics,
     ) -> (Snapshot, MemoryShare) {
-        let end = Position::Byte(scanner.end());
+        let end = Position::Byte(scanner.input_bytes_so_far());
         let is_whole = |region| scanner.whole_arrays.contains(&region);
         let problems = &mut self.diagnostics;
         let is_cut = scanner.end_of_input != EndOfInput::Complete;
@@ -356,8 +356,8 @@ impl SnapshotBuilder {
             problems.add(&BAD_STRING_INDEX, past as u64, Position::Byte(0), String::new);
         }
         snapshot.stack_tree = std::mem::take(&mut scanner.stack_tree);
-        (snapshot.layout, snapshot.has_edges) = (layout, has_edges);
-        (snapshot.end_offset, snapshot.edge_row_count) = (scanner.end(), rows as u64);
+        (snapshot.layout, snapshot.has_all_edges) = (layout, has_edges);
+        (snapshot.end_offset, snapshot.edge_row_count) = (scanner.input_bytes_so_far(), rows as u64);
         *diagnostics = self.diagnostics;
         (self.snapshot, self.share)
     }

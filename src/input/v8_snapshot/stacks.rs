@@ -44,23 +44,25 @@ pub(super) struct TraceNode {
     /// The one that it goes on from; the first has none.
     pub(super) parent: Option<u32>,
     /// Its index among the functions of the snapshot.
-    pub(super) function: u64,
+    pub(super) function_index: u64,
     /// Allocations there, alive or not.
-    pub(super) count: u64,
-    pub(super) bytes: u64,
+    pub(super) allocation_count: u64,
+    pub(super) allocated_bytes: u64,
 }
 
 /// The stacks of a recording, each behind the one that it goes on from.
 #[derive(Debug, Default)]
 pub(super) struct AllocationStacks {
-    pub(super) all: Vec<TraceNode>,
+    pub(super) trace_nodes: Vec<TraceNode>,
     /// (id, number), ascending.
-    by_id: Vec<(u32, u32)>,
+    numbers_by_id: Vec<(u32, u32)>,
 }
 
 /// A list of stacks that is being read.
-struct StackLevel {
+struct OpenStackList {
+    /// The stack that those of the list go on from.
     parent: Option<u32>,
+    /// Fields of the stack at hand, and how many of them have come.
     row: [u64; super::layout::MAX_FIELDS],
     field_index: usize,
 }
@@ -69,21 +71,27 @@ impl AllocationStacks {
     /// From nested lists of any depth; what is no list of stacks ends the reading.
     pub(super) fn read(snapshot: &Snapshot) -> AllocationStacks {
         let mut stacks = AllocationStacks::default();
-        let Some(fields) = snapshot.layout.stack else { return stacks };
+        let Some(fields) = snapshot.layout.stack_fields else { return stacks };
         let json = &snapshot.stack_tree;
-        let mut levels: Vec<StackLevel> = Vec::new();
+        let mut levels: Vec<OpenStackList> = Vec::new();
         let (mut field_index, new) =
-            (0, |parent| StackLevel { parent, row: [0; super::layout::MAX_FIELDS], field_index: 0 });
+            (0, |parent| OpenStackList { parent, row: [0; super::layout::MAX_FIELDS], field_index: 0 });
         while let Some(&byte) = json.get(field_index) {
             field_index += 1;
             match (byte, levels.last_mut()) {
-                (b'[', None) if stacks.all.is_empty() => levels.push(new(None)),
+                (b'[', None) if stacks.trace_nodes.is_empty() => levels.push(new(None)),
                 // The last field of a stack has those below it.
                 (b'[', Some(level)) if level.field_index + 1 == fields.width => {
-                    let number = stacks.all.len() as u32;
+                    let number = stacks.trace_nodes.len() as u32;
                     let [id, function, count, bytes, _] = fields.positions.map(|place| level.row[place]);
                     let id = u32::try_from(id).unwrap_or(0);
-                    stacks.all.push(TraceNode { id, parent: level.parent, function, count, bytes });
+                    stacks.trace_nodes.push(TraceNode {
+                        id,
+                        parent: level.parent,
+                        function_index: function,
+                        allocation_count: count,
+                        allocated_bytes: bytes,
+                    });
                     level.field_index = 0;
                     levels.push(new(Some(number)));
                 }
@@ -103,29 +111,30 @@ impl AllocationStacks {
                 _ => break,
             }
         }
-        stacks.by_id = stacks.all.iter().enumerate().map(|(number, stack)| (stack.id, number as u32)).collect();
-        stacks.by_id.sort_unstable();
+        stacks.numbers_by_id =
+            stacks.trace_nodes.iter().enumerate().map(|(number, stack)| (stack.id, number as u32)).collect();
+        stacks.numbers_by_id.sort_unstable();
         stacks
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.trace_nodes.is_empty()
     }
 
     /// The number of the stack with an id.
-    pub(super) fn find(&self, id: u32) -> Option<u32> {
-        let field_index = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-        Some(self.by_id[field_index].1)
+    pub(super) fn number_of_id(&self, id: u32) -> Option<u32> {
+        let field_index = self.numbers_by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(self.numbers_by_id[field_index].1)
     }
 
     /// The functions of a stack from the one that allocated up to the first.
-    pub(super) fn functions(&self, number: u32) -> impl Iterator<Item = u64> {
+    pub(super) fn function_indices(&self, number: u32) -> impl Iterator<Item = u64> {
         let mut next = Some(number);
         std::iter::from_fn(move || {
-            let stack = self.all[next? as usize];
+            let stack = self.trace_nodes[next? as usize];
             next = stack.parent;
             // The first stands for all of them.
-            stack.parent.map(|_| stack.function)
+            stack.parent.map(|_| stack.function_index)
         })
     }
 }

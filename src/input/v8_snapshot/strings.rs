@@ -1,6 +1,6 @@
 //! The strings of a snapshot: all of them, or those that classes and rules rest on.
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 
 /// Which strings of a snapshot are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,24 +19,24 @@ pub(super) struct StringTable {
     /// The strings that are kept, where not all are, and the number of them before each word.
     kept_indices: Option<(BitSet, Vec<u32>)>,
     /// Strings of the file.
-    count: usize,
+    string_count: usize,
 }
 
 impl StringTable {
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.string_count
     }
 
     /// Keeps only these of the strings that come; asked for before the first.
     pub(super) fn keep_only(&mut self, wanted: BitSet) {
-        if self.count == 0 {
+        if self.string_count == 0 {
             self.kept_indices = Some((wanted, Vec::new()));
         }
     }
 
     /// Bytes of memory, and about what `kept_indices` takes.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.text.len() + 8 * self.text_ends.len() + self.count / 5
+        self.text.len() + 8 * self.text_ends.len() + self.string_count / 5
     }
 
     /// Appends strings that lie behind one another, by where each ends.
@@ -48,32 +48,32 @@ impl StringTable {
             self.text.extend_from_slice(text);
             make_room(&mut self.text_ends, ends.len());
             self.text_ends.extend(ends.iter().map(|&end| before + u64::from(end)));
-            self.count += ends.len();
+            self.string_count += ends.len();
             return;
         };
         let mut start = 0;
         for &end in ends {
-            if wanted.has(self.count as u32) {
+            if wanted.has(self.string_count as u32) {
                 self.text.extend_from_slice(&text[start as usize..end as usize]);
                 self.text_ends.push(self.text.len() as u64);
             }
-            self.count += 1;
+            self.string_count += 1;
             start = end;
         }
     }
 
-    /// Called once all are there.
+    /// Ends the table, once all strings are there: from here on those that are kept can be found.
     pub(super) fn finish(&mut self) {
         if let Some((wanted, ranks)) = &mut self.kept_indices {
-            wanted.truncate(self.count);
+            wanted.truncate(self.string_count);
             *ranks = wanted.ranks();
         }
     }
 
     /// The place of a string among those that are kept.
-    fn place(&self, index: u32) -> Option<usize> {
+    fn kept_position(&self, index: u32) -> Option<usize> {
         match &self.kept_indices {
-            _ if index as usize >= self.count => None,
+            _ if index as usize >= self.string_count => None,
             None => Some(index as usize),
             Some((wanted, ranks)) => wanted.rank(index, ranks),
         }
@@ -81,7 +81,7 @@ impl StringTable {
 
     /// The string of an index; `None` for one that the file does not have, or that is not kept.
     pub(super) fn get(&self, index: u32) -> Option<&str> {
-        let at = self.place(index)?;
+        let at = self.kept_position(index)?;
         let end = *self.text_ends.get(at)?;
         let start = at.checked_sub(1).map_or(0, |before| self.text_ends[before]);
         // What was appended is UTF-8.
@@ -95,7 +95,7 @@ impl StringTable {
 
     /// The strings that are kept, with their indices.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
-        (0..self.count as u32).filter_map(|index| Some((index, self.get(index)?)))
+        (0..self.string_count as u32).filter_map(|index| Some((index, self.get(index)?)))
     }
 
     /// All indices of a text: one, unless another program changed the file.

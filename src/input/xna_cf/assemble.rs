@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::{Block, ListLengths, MarkKind, SectionMark};
 use super::problem_codes::*;
-use super::record::{RootLine, split_number, split_time};
+use super::record::{RootLine, split_last_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::options::SizeRadix;
 use crate::input::sink::{RecordSink, SectionPart, SlotTotals};
@@ -53,7 +53,7 @@ pub(super) struct Assembler<'r> {
     counts: RecordCounts,
     version: Option<u64>,
     has_letter_in_sizes: bool,
-    lines: u64,
+    lines_so_far: u64,
     /// Slot of each type number of the block at hand.
     slots: Vec<u32>,
 }
@@ -70,18 +70,18 @@ impl<'r> Assembler<'r> {
             counts: RecordCounts::default(),
             version: None,
             has_letter_in_sizes: false,
-            lines: 0,
+            lines_so_far: 0,
             slots: Vec::new(),
         }
     }
 
     pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.merge_block(&mut block.diagnostics, self.lines_so_far);
         self.has_letter_in_sizes |= block.has_letter_in_sizes;
         self.slots.clear();
         let mut from = ListLengths::default();
-        let marks = std::mem::take(&mut block.marks);
+        let marks = std::mem::take(&mut block.section_marks);
         for (part, mark) in marks.iter().enumerate() {
             self.take_part(block, part, from, mark.lengths_before)?;
             self.take_mark(block, mark);
@@ -89,10 +89,10 @@ impl<'r> Assembler<'r> {
             from = mark.lengths_before;
         }
         self.take_part(block, marks.len(), from, block.list_lengths())?;
-        block.marks = marks;
+        block.section_marks = marks;
         self.counts.objects += block.objects.object_count() as u64;
         self.counts.references += block.objects.reference_count() as u64;
-        self.lines += block.lines;
+        self.lines_so_far += block.lines_so_far;
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl<'r> Assembler<'r> {
         to: ListLengths,
     ) -> Result<(), ReadError> {
         let Some(first_line) = block.first_record_lines[part] else { return Ok(()) };
-        let lines = self.lines;
+        let lines = self.lines_so_far;
         let open = match &mut self.open_section {
             Some(open) => open,
             none => {
@@ -113,14 +113,20 @@ impl<'r> Assembler<'r> {
                 none.insert(OpenSection::new(self.builder.begin_section(Section::default()), None))
             }
         };
-        for declared in &block.types[from.types..to.types] {
-            let name = &block.names[declared.name.clone()];
-            self.builder.check_name(name.len())?;
-            open.declare(declared.id, name, lines + declared.line, &mut self.builder, &mut self.reading.diagnostics);
+        for declared in &block.type_lines[from.types..to.types] {
+            let name = &block.name_bytes[declared.name.clone()];
+            self.builder.check_name_memory(name.len())?;
+            open.declare_type(
+                declared.id,
+                name,
+                lines + declared.line,
+                &mut self.builder,
+                &mut self.reading.diagnostics,
+            );
         }
         self.counts.types += (to.types - from.types) as u64;
-        for &(raw_id, line) in &block.numbered_types.mentioned[from.mentioned..to.mentioned] {
-            let entry = open.entry(raw_id, &mut self.builder);
+        for &(raw_id, line) in &block.numbered_types.mentioned_types[from.mentioned_types..to.mentioned_types] {
+            let entry = open.find_or_add_type(raw_id, &mut self.builder);
             entry.first_object_line.get_or_insert(lines + line);
             self.slots.push(entry.slot.0);
         }
@@ -129,7 +135,7 @@ impl<'r> Assembler<'r> {
             SectionPart {
                 section,
                 objects: from.objects..to.objects,
-                type_indices: from.mentioned..to.mentioned,
+                type_indices: from.mentioned_types..to.mentioned_types,
                 slots: &self.slots,
                 lines_before: lines,
                 takes_leading_references: false,
@@ -139,7 +145,8 @@ impl<'r> Assembler<'r> {
         )?;
         for (root, line) in &block.roots[from.roots..to.roots] {
             let line = lines + line;
-            let (kind, flags, container) = open.root(root, line, &mut self.builder, &mut self.reading.diagnostics);
+            let (kind, flags, container) =
+                open.resolve_root(root, line, &mut self.builder, &mut self.reading.diagnostics);
             if S::BUILDS_GRAPH {
                 self.builder.add_root(section, root.object, kind, flags, container, line);
             }
@@ -149,12 +156,12 @@ impl<'r> Assembler<'r> {
     }
 
     fn take_mark<S>(&mut self, block: &Block<S>, mark: &SectionMark) {
-        let line = self.lines + mark.line;
-        let text = &block.names[mark.name.clone()];
+        let line = self.lines_so_far + mark.line;
+        let text = &block.name_bytes[mark.name.clone()];
         match mark.kind {
             MarkKind::Begin { version } => {
                 self.counts.app_domains += 1;
-                self.close_incomplete(line);
+                self.close_incomplete_section(line);
                 self.version.get_or_insert(version);
                 if version != 2 {
                     self.reading.diagnostics.add_on_line(&UNSUPPORTED_VERSION, line, text);
@@ -189,7 +196,7 @@ impl<'r> Assembler<'r> {
                 let (mut begin_name, mut begin_time) = split_time(begun_as);
                 // Short times (the device was booted under 65 s ago) show by the pair: equal but for the last words. A
                 // name like "Room 101" has the same last word in both.
-                if let (Some((a, a_time)), Some((c, c_time))) = (split_number(begun_as), split_number(end))
+                if let (Some((a, a_time)), Some((c, c_time))) = (split_last_number(begun_as), split_last_number(end))
                     && a == c
                     && a_time != c_time
                 {
@@ -203,18 +210,18 @@ impl<'r> Assembler<'r> {
             }
         }
         self.builder.section_mut(open.section).ended_ms = end_time;
-        self.finish_types(open);
+        self.name_undeclared_types(open);
     }
 
-    fn close_incomplete(&mut self, line: u64) {
+    fn close_incomplete_section(&mut self, line: u64) {
         if let Some(open) = self.open_section.take() {
             self.reading.diagnostics.add_on_line(&MISSING_END_RECORD, line, b"");
-            self.finish_types(open);
+            self.name_undeclared_types(open);
         }
     }
 
     /// Names what was never declared.
-    fn finish_types(&mut self, open: OpenSection) {
+    fn name_undeclared_types(&mut self, open: OpenSection) {
         for (raw_id, entry) in &open.types {
             if entry.is_declared {
                 continue;
@@ -238,13 +245,13 @@ impl<'r> Assembler<'r> {
     /// Totals by type name, after the last block.
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
-        let (sections, names) = self.builder.into_names();
-        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
+        let (sections, names) = self.builder.into_section_and_type_names();
+        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), section_names: sections }
     }
 
     fn finish(&mut self) -> ReadExtent {
-        let last_line = self.lines.max(1);
-        self.close_incomplete(last_line);
+        let last_line = self.lines_so_far.max(1);
+        self.close_incomplete_section(last_line);
         let counts = &self.counts;
         let is_hex = self.reading.options.xna_cf.size_radix == SizeRadix::Hex;
         if is_hex && !self.has_letter_in_sizes && counts.objects >= MIN_TELLING_SIZES {
@@ -269,7 +276,7 @@ impl OpenSection {
         OpenSection { section, types: FxHashMap::default(), begin_text: begun_as }
     }
 
-    fn entry(&mut self, raw_id: u64, builder: &mut GraphBuilder) -> &mut TypeEntry {
+    fn find_or_add_type(&mut self, raw_id: u64, builder: &mut GraphBuilder) -> &mut TypeEntry {
         self.types.entry(raw_id).or_insert_with(|| TypeEntry {
             slot: builder.new_type(),
             is_declared: false,
@@ -278,7 +285,7 @@ impl OpenSection {
         })
     }
 
-    fn declare(
+    fn declare_type(
         &mut self,
         raw_id: u64,
         name: &[u8],
@@ -287,7 +294,7 @@ impl OpenSection {
         diagnostics: &mut Diagnostics,
     ) {
         let section = self.section;
-        let entry = self.entry(raw_id, builder);
+        let entry = self.find_or_add_type(raw_id, builder);
         let name = if name.is_empty() {
             format!("<unnamed type {raw_id:#x}>")
         } else {
@@ -306,7 +313,7 @@ impl OpenSection {
     }
 
     /// A root record in the graph's words.
-    fn root(
+    fn resolve_root(
         &mut self,
         root: &RootLine,
         line: u64,
@@ -330,12 +337,12 @@ impl OpenSection {
             diagnostics.add_on_line(&UNKNOWN_ROOT_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
         }
         let flags = RootFlags(root.flags as u32);
-        if flags.has(RootFlags::WEAK) && flags.has(RootFlags::PINNED | RootFlags::INTERIOR) {
+        if flags.has_any(RootFlags::WEAK) && flags.has_any(RootFlags::PINNED | RootFlags::INTERIOR) {
             diagnostics.add_on_line(&WEAK_AND_STRONG_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
         }
         let container = match (kind, root.container) {
             (RootKind::Static, Some(Some(class))) => {
-                let entry = self.entry(class, builder);
+                let entry = self.find_or_add_type(class, builder);
                 entry.first_static_line.get_or_insert(line);
                 Some(entry.slot)
             }

@@ -19,7 +19,7 @@ mod block;
 mod problem_codes;
 mod record;
 
-use super::blocks::{BlockCut, parse_blocks};
+use super::blocks::{BlockCutRule, parse_text_blocks};
 use super::problem_codes::GraphCodes;
 use super::sink::{RecordSink, TypeCounts};
 use super::{Format, FormatMatch, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source, text};
@@ -39,9 +39,9 @@ impl Reader for XnaCf {
     fn detect(&self, start: &[u8]) -> FormatMatch {
         let mut rest = start;
         while !rest.is_empty() {
-            let (line, after) = text::split_any_line(rest);
+            let (line, after) = text::split_line_at_any_end(rest);
             if !block::is_blank_line(line) {
-                return if record::is_app_domain(text::trim(line)) { FormatMatch::Yes } else { FormatMatch::No };
+                return if record::is_app_domain_line(text::trim(line)) { FormatMatch::Yes } else { FormatMatch::No };
             }
             rest = after;
         }
@@ -59,11 +59,11 @@ impl Reader for XnaCf {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        Ok(assemble::<ObjectColumns>(source, reading)?.into_dump())
+        Ok(take_all_blocks::<ObjectColumns>(source, reading)?.into_dump())
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        Ok(assemble::<TypeCounts>(source, reading)?.into_types())
+        Ok(take_all_blocks::<TypeCounts>(source, reading)?.into_types())
     }
 }
 
@@ -87,12 +87,12 @@ pub(crate) fn is_dump_line(line: &[u8]) -> bool {
     }
 }
 
-fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+fn take_all_blocks<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
     let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     let parse = |text: &[u8], place, block: &mut Block<S>| parse_block(text, place, radix, block);
-    parse_blocks(source, BlockCut::AfterLine, threads, parse, |block| {
-        tally.add(block.objects.object_count());
+    parse_text_blocks(source, BlockCutRule::AfterLine, threads, parse, |block| {
+        tally.add_and_report(block.objects.object_count());
         assembler.take_block(block)
     })?;
     Ok(assembler)

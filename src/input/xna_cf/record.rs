@@ -66,7 +66,7 @@ fn number(input: &[u8]) -> IResult<&[u8], u64, ()> {
 }
 
 /// `objectid SP typeid SP size { SP objectid }` behind the `o`: the head, and the fields behind it.
-pub(super) fn object(fields: &[u8], radix: SizeRadix) -> Option<(ObjectHead, &[u8])> {
+pub(super) fn object_fields(fields: &[u8], radix: SizeRadix) -> Option<(ObjectHead, &[u8])> {
     let size = |word: &[u8]| match radix {
         SizeRadix::Hex => hex_field(word),
         SizeRadix::Dec => decimal_field(word),
@@ -92,7 +92,7 @@ pub(super) struct RootLine {
 }
 
 /// `objectid SP kind SP flags [ SP typeid ]` behind the `r`.
-pub(super) fn root(fields: &[u8]) -> Option<RootLine> {
+pub(super) fn root_record(fields: &[u8]) -> Option<RootLine> {
     let (rest, (object, kind, flags, container)) = (number, number, number, opt(word)).parse(fields).ok()?;
     let container = container.map(hex_field);
     Some(RootLine { object, kind, flags, container, has_trailing_fields: !trim(rest).is_empty() })
@@ -105,7 +105,7 @@ pub(super) fn app_domain(fields: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Is this the line a dump begins with: `a`, one or two decimal digits, something?
-pub(super) fn is_app_domain(line: &[u8]) -> bool {
+pub(super) fn is_app_domain_line(line: &[u8]) -> bool {
     let (letter, rest) = split_field(line);
     let (version, rest) = split_field(rest);
     letter == b"a"
@@ -127,7 +127,7 @@ pub(super) fn split_time(text: &[u8]) -> (&[u8], Option<u64>) {
 }
 
 /// Splits the last word off as a number, whatever its length, if a name remains before it.
-pub(super) fn split_number(text: &[u8]) -> Option<(&[u8], u64)> {
+pub(super) fn split_last_number(text: &[u8]) -> Option<(&[u8], u64)> {
     let (name, word) = split_last_word(text)?;
     Some((name, hex_field(word)?))
 }

@@ -5,9 +5,9 @@ use std::hash::Hasher;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::input::hprof::layout::texts::{TextRecords, source_form};
+use crate::input::hprof::layout::texts::{TextRecords, hprof_source_form};
 use crate::input::hprof::records::{ClassDump, FieldRecord};
-use crate::input::hprof::wire::{OBJECT, value_bytes};
+use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, value_bytes};
 use crate::redact::kept_fields::KeptFields;
 
 /// Superclasses above a class that are followed: a damaged file may have circles.
@@ -22,12 +22,14 @@ pub(super) struct HprofFacts {
     pub(super) texts: TextRecords,
     /// Ids of texts that are names of classes, methods, files, fields, heaps.
     pub(super) name_text_ids: FxHashSet<u64>,
-    pub(super) class_names: FxHashMap<u64, u64>,
+    /// By class: the id of the text that is its name.
+    pub(super) class_name_ids: FxHashMap<u64, u64>,
     /// Classes whose ids have other names later in the file: nothing is kept by their names.
-    pub(super) renamed_classes: FxHashSet<u64>,
+    pub(super) classes_of_several_names: FxHashSet<u64>,
+    /// Frames that stack traces have and whose signatures read as those of methods.
     pub(super) frame_ids: FxHashSet<u64>,
     /// By dump of the file, from 1: the class dumps, the first of an id.
-    pub(super) dumps: Vec<FxHashMap<u64, ClassDump>>,
+    pub(super) classes_by_dump: Vec<FxHashMap<u64, ClassDump>>,
     pub(super) object_addresses: ObjectAddresses,
     /// By dump of the file: strings whose texts are kept, and the arrays of their characters.
     pub(super) kept_texts_by_dump: Vec<KeptTexts>,
@@ -41,7 +43,7 @@ pub(super) struct HprofFacts {
 /// elements) that strings have of it; none if it is kept whole.
 pub(super) type KeptTexts = FxHashMap<u64, Vec<(u32, u32)>>;
 
-/// Zeros all elements of an array but those that are kept.
+/// Zeros all elements of an array of text but those of `parts`, without parts none; of any other array all.
 pub(super) fn zero_all_but_parts(elements: &mut [u8], basic_type: u8, parts: &[(u32, u32)]) {
     let width = match basic_type {
         CHAR => 2,
@@ -61,6 +63,7 @@ pub(super) fn zero_all_but_parts(elements: &mut [u8], basic_type: u8, parts: &[(
     }
 }
 
+/// Basic types, as HPROF numbers them.
 pub(super) const CHAR: u8 = 5;
 pub(super) const BYTE: u8 = 8;
 const INT: u8 = 10;
@@ -80,19 +83,19 @@ impl HprofFacts {
     }
 
     pub(super) fn is_class(&self, id: u64) -> bool {
-        self.class_names.contains_key(&id) || self.dumps.iter().any(|classes| classes.contains_key(&id))
+        self.class_name_ids.contains_key(&id) || self.classes_by_dump.iter().any(|classes| classes.contains_key(&id))
     }
 
     /// The name of a class as source code has it; empty where it is not certain.
     pub(super) fn class_name(&self, class: u64) -> String {
-        if self.renamed_classes.contains(&class) {
+        if self.classes_of_several_names.contains(&class) {
             return String::new();
         }
-        let raw = self.class_names.get(&class).and_then(|&name| self.texts.get(name)).unwrap_or_default();
-        source_form(&String::from_utf8_lossy(raw))
+        let raw = self.class_name_ids.get(&class).and_then(|&name| self.texts.get(name)).unwrap_or_default();
+        hprof_source_form(&String::from_utf8_lossy(raw))
     }
 
-    pub(super) fn is_kept(&self, keep: &KeptFields, class: &str, field: u64) -> bool {
+    pub(super) fn is_kept_field(&self, keep: &KeptFields, class: &str, field: u64) -> bool {
         self.texts.get(field).is_some_and(|name| keep.contains(class, &String::from_utf8_lossy(name)))
     }
 
@@ -105,7 +108,7 @@ impl HprofFacts {
         most_bytes: usize,
         are_fields_apart: bool,
     ) -> Option<InstancePlan> {
-        let classes = self.dumps.get(dump)?;
+        let classes = self.classes_by_dump.get(dump)?;
         let mut above = classes.get(&class);
         above?;
         let mut plan = InstancePlan { has_all_superclasses: true, ..InstancePlan::default() };
@@ -113,15 +116,15 @@ impl HprofFacts {
         for _ in 0..MAX_SUPERCLASSES {
             let Some(dump) = above else { break };
             let name = self.class_name(dump.id);
-            for FieldRecord { name: field, basic_type } in dump.fields.iter().copied() {
+            for FieldRecord { name_id: field, basic_type } in dump.fields.iter().copied() {
                 let Some(bytes) = value_bytes(basic_type, self.id_bytes).filter(|_| at < most_bytes) else { break };
-                let is_kept = self.is_kept(keep, &name, field);
-                if basic_type == OBJECT && is_kept {
+                let is_kept = self.is_kept_field(keep, &name, field);
+                if basic_type == OBJECT_BASIC_TYPE && is_kept {
                     plan.kept_reference_offsets.push(at as u32);
                 }
                 if name == "java.lang.String" {
                     match (basic_type, self.texts.get(field)) {
-                        (OBJECT, Some(b"value")) => plan.character_array_offset = Some(at as u32),
+                        (OBJECT_BASIC_TYPE, Some(b"value")) => plan.character_array_offset = Some(at as u32),
                         (INT, Some(b"offset")) => plan.array_part_offsets.0 = Some(at as u32),
                         (INT, Some(b"count")) => plan.array_part_offsets.1 = Some(at as u32),
                         _ => {}
@@ -129,17 +132,17 @@ impl HprofFacts {
                 }
                 let apart = if are_fields_apart { dump.id.rotate_left(32) ^ field } else { 0 };
                 let step = match (basic_type, is_kept) {
-                    (OBJECT, _) => ValueAction::CheckReferences,
+                    (OBJECT_BASIC_TYPE, _) => ValueAction::CheckReferences,
                     (_, true) => ValueAction::Keep,
                     _ => ValueAction::ReplaceNumbers(bytes as u32, apart),
                 };
-                plan.add(at as u32, bytes as u32, step);
+                plan.add_action(at as u32, bytes as u32, step);
                 at += bytes;
             }
             above = classes.get(&dump.super_id);
             plan.has_all_superclasses &= above.is_some() || dump.super_id == 0;
         }
-        plan.bytes = at as u32;
+        plan.planned_bytes = at as u32;
         Some(plan)
     }
 }
@@ -158,7 +161,8 @@ pub(super) enum ValueAction {
 pub(super) struct InstancePlan {
     /// (offset, bytes, step): without gaps.
     pub(super) actions: Vec<(u32, u32, ValueAction)>,
-    pub(super) bytes: u32,
+    /// Bytes of values that the actions are for.
+    pub(super) planned_bytes: u32,
     /// Offsets of references to texts that are kept.
     pub(super) kept_reference_offsets: Vec<u32>,
     /// The offset of a string's array.
@@ -170,7 +174,7 @@ pub(super) struct InstancePlan {
 }
 
 impl InstancePlan {
-    fn add(&mut self, at: u32, bytes: u32, step: ValueAction) {
+    fn add_action(&mut self, at: u32, bytes: u32, step: ValueAction) {
         match self.actions.last_mut() {
             Some((_, length, last)) if *last == step => *length += bytes,
             _ => self.actions.push((at, bytes, step)),
@@ -182,7 +186,7 @@ impl InstancePlan {
 #[derive(Debug)]
 pub(super) struct InstancePlanCache {
     plans: Vec<InstancePlan>,
-    by_class: FxHashMap<u64, u32>,
+    plan_number_by_class: FxHashMap<u64, u32>,
     /// Those asked for last, by some bits of the class.
     recently_used: Box<[(u64, u32)]>,
     /// Each field is a step of its own.
@@ -195,7 +199,12 @@ const NO_PLAN: u32 = u32::MAX;
 impl InstancePlanCache {
     pub(super) fn new(are_fields_apart: bool) -> Self {
         let recent = vec![(0, NO_PLAN); RECENT_PLAN_SLOTS].into();
-        InstancePlanCache { plans: Vec::new(), by_class: FxHashMap::default(), recently_used: recent, are_fields_apart }
+        InstancePlanCache {
+            plans: Vec::new(),
+            plan_number_by_class: FxHashMap::default(),
+            recently_used: recent,
+            are_fields_apart,
+        }
     }
 
     pub(super) fn clear(&mut self) {
@@ -217,15 +226,15 @@ impl InstancePlanCache {
             (recent, number) if recent == class => number,
             _ => NO_PLAN,
         };
-        if number == NO_PLAN || self.plans[number as usize].bytes != bytes as u32 {
-            number = self.find_or_make_plan(facts, dump, class, keep, bytes)?;
+        if number == NO_PLAN || self.plans[number as usize].planned_bytes != bytes as u32 {
+            number = self.find_or_make_plan_number(facts, dump, class, keep, bytes)?;
             self.recently_used[place] = (class, number);
         }
         Some(&self.plans[number as usize])
     }
 
     #[cold]
-    fn find_or_make_plan(
+    fn find_or_make_plan_number(
         &mut self,
         facts: &HprofFacts,
         dump: usize,
@@ -233,17 +242,18 @@ impl InstancePlanCache {
         keep: &KeptFields,
         bytes: usize,
     ) -> Option<u32> {
-        if let Some(&number) = self.by_class.get(&class)
-            && self.plans[number as usize].bytes == bytes as u32
+        if let Some(&number) = self.plan_number_by_class.get(&class)
+            && self.plans[number as usize].planned_bytes == bytes as u32
         {
             return Some(number);
         }
         let plan = facts.instance_plan(dump, class, keep, bytes, self.are_fields_apart)?;
-        let is_usual =
-            plan.bytes == bytes as u32 && plan.has_all_superclasses && plan.actions.len() < MAX_CACHED_PLAN_ACTIONS;
+        let is_usual = plan.planned_bytes == bytes as u32
+            && plan.has_all_superclasses
+            && plan.actions.len() < MAX_CACHED_PLAN_ACTIONS;
         let number = self.plans.len() as u32;
         // An instance of another length than its class has: in the place of the one before it.
-        match self.by_class.get(&0).copied().filter(|_| !is_usual) {
+        match self.plan_number_by_class.get(&0).copied().filter(|_| !is_usual) {
             Some(spare) => {
                 self.plans[spare as usize] = plan;
                 self.recently_used
@@ -254,7 +264,7 @@ impl InstancePlanCache {
             }
             None => {
                 self.plans.push(plan);
-                self.by_class.insert(if is_usual { class } else { 0 }, number);
+                self.plan_number_by_class.insert(if is_usual { class } else { 0 }, number);
                 Some(number)
             }
         }
@@ -264,10 +274,11 @@ impl InstancePlanCache {
 /// Where objects lie, in coarse steps: what is no place of an object is no reference, but foreign bytes of a damaged file.
 #[derive(Debug, Default)]
 pub(super) struct ObjectAddresses {
-    shift: u32,
-    /// A bit for each step from `first` on.
+    /// A step is an address without so many of its low bits.
+    step_shift: u32,
+    /// A bit for each step from `first_near_step` on.
     near_step_bits: Vec<u64>,
-    first: u64,
+    first_near_step: u64,
     /// Steps that are far from those.
     far_steps: FxHashSet<u64>,
     /// There are too many to tell.
@@ -280,13 +291,13 @@ const MAX_FAR_STEPS: usize = 1 << 16;
 
 impl ObjectAddresses {
     pub(super) fn new(id_bytes: usize) -> Self {
-        ObjectAddresses { shift: if id_bytes == 8 { 20 } else { 12 }, ..ObjectAddresses::default() }
+        ObjectAddresses { step_shift: if id_bytes == 8 { 20 } else { 12 }, ..ObjectAddresses::default() }
     }
 
     #[inline]
     pub(super) fn add(&mut self, id: u64) {
-        let step = id >> self.shift;
-        let at = step.wrapping_sub(self.first);
+        let step = id >> self.step_shift;
+        let at = step.wrapping_sub(self.first_near_step);
         match self.near_step_bits.get_mut((at >> 6) as usize) {
             Some(word) => *word |= 1 << (at & 63),
             None => self.add_outside_near_bits(step),
@@ -296,10 +307,10 @@ impl ObjectAddresses {
     #[cold]
     fn add_outside_near_bits(&mut self, step: u64) {
         if self.near_step_bits.is_empty() {
-            self.first = step & !63;
+            self.first_near_step = step & !63;
         }
-        let first = self.first.min(step & !63);
-        let end = (self.first + 64 * self.near_step_bits.len() as u64).max(step | 63);
+        let first = self.first_near_step.min(step & !63);
+        let end = (self.first_near_step + 64 * self.near_step_bits.len() as u64).max(step | 63);
         if end - first > MAX_NEAR_STEP_BITS {
             self.has_too_many_steps |= self.far_steps.len() > MAX_FAR_STEPS;
             if !self.has_too_many_steps {
@@ -307,9 +318,9 @@ impl ObjectAddresses {
             }
             return;
         }
-        let before = ((self.first - first) / 64) as usize;
+        let before = ((self.first_near_step - first) / 64) as usize;
         self.near_step_bits.splice(..0, std::iter::repeat_n(0, before));
-        self.first = first;
+        self.first_near_step = first;
         self.near_step_bits.resize((end - first) as usize / 64 + 1, 0);
         let at = step - first;
         self.near_step_bits[(at >> 6) as usize] |= 1 << (at & 63);
@@ -318,8 +329,8 @@ impl ObjectAddresses {
     /// May an object have this id? Null may.
     #[inline]
     pub(super) fn may_hold_object(&self, id: u64) -> bool {
-        let step = id >> self.shift;
-        let at = step.wrapping_sub(self.first);
+        let step = id >> self.step_shift;
+        let at = step.wrapping_sub(self.first_near_step);
         match self.near_step_bits.get((at >> 6) as usize) {
             Some(word) if word >> (at & 63) & 1 == 1 => true,
             _ => id == 0 || self.has_too_many_steps || self.far_steps.contains(&step),
@@ -328,8 +339,8 @@ impl ObjectAddresses {
 
     /// An id that no object has, for references that lead nowhere.
     pub(super) fn unused_id(&self) -> u64 {
-        let is_free = |step: &u64| !self.may_hold_object(step << self.shift);
-        (1..u64::from(u16::MAX)).find(is_free).map_or(0, |step| step << self.shift)
+        let is_free = |step: &u64| !self.may_hold_object(step << self.step_shift);
+        (1..u64::from(u16::MAX)).find(is_free).map_or(0, |step| step << self.step_shift)
     }
 }
 

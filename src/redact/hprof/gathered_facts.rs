@@ -1,7 +1,7 @@
 //! Facts about a file, gathered in as many walks as it takes.
 
+use super::fact_scan::FactScan;
 use super::facts::HprofFacts;
-use super::scan::FactScan;
 use super::walk::HprofWalk;
 use crate::input::hprof::records::{BadHeader, Header};
 use crate::input::{ReadError, ReadErrorKind, Source};
@@ -18,7 +18,7 @@ pub(super) struct GatheredFacts {
     pub(super) header: Header,
     pub(super) facts: HprofFacts,
     /// Unpacked bytes.
-    pub(super) bytes: u64,
+    pub(super) unpacked_bytes: u64,
     pub(super) lost: LostBytes,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn gather_facts(
         scan = walk.visitor;
         walks += 1;
         if !scan.end_scan(lost.bytes > 0) || walks == MAX_SCANS {
-            return Ok(GatheredFacts { header, facts: scan.facts, bytes, lost });
+            return Ok(GatheredFacts { header, facts: scan.facts, unpacked_bytes: bytes, lost });
         }
         source = file.open()?;
     }

@@ -4,11 +4,11 @@
 //! HotSpot writes all symbols of the virtual machine as texts, literals of the program among them: a text that names
 //! nothing in the dump goes like any other.
 
+mod fact_scan;
 mod facts;
 mod gathered_facts;
 mod remaining_content;
-mod rewrite;
-mod scan;
+mod value_remover;
 mod walk;
 mod write;
 

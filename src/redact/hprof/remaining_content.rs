@@ -9,7 +9,7 @@ use super::facts::{HprofFacts, InstancePlanCache, KeptTexts, ValueAction, zero_a
 use super::gathered_facts::{GatheredFacts, gather_facts, header_of};
 use super::walk::{HprofWalk, RecordVisitor, count_at};
 use crate::input::hprof::records::{ClassDump, FILE_MAGIC, StaticValue};
-use crate::input::hprof::wire::{OBJECT, element_bytes, id_of, record, sub};
+use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, element_bytes, id_at_with_width, record_tags, sub_record_tags};
 use crate::input::{ReadError, Source};
 use crate::redact::dump_file::DumpFile;
 use crate::redact::kept_fields::KeptFields;
@@ -34,8 +34,8 @@ pub(in crate::redact) fn find_remaining_content(
         facts: &facts,
         names,
         runs: TextRuns::default(),
-        dump: 0,
-        kept,
+        dump_number: 0,
+        kept_texts: kept,
         seen_text_ids: FxHashSet::default(),
     };
     let mut runs = walk_file(dump, allowed)?.runs;
@@ -49,11 +49,16 @@ pub(in crate::redact) fn find_remaining_content(
         offset: header_bytes,
         seen_name_ids: texts,
         is_in_text_array: false,
-        previous_end: Vec::new(),
+        previous_part_end: Vec::new(),
     };
     let runs = walk_file(dump, work)?.runs;
     let (numbers, unchanged_numbers) = compare_numbers(dump, copy, &facts, keep)?;
-    Ok(RemainingContent { runs, bytes, numbers, unchanged_numbers })
+    Ok(RemainingContent {
+        runs,
+        copy_bytes: bytes,
+        compared_number_count: numbers,
+        unchanged_number_count: unchanged_numbers,
+    })
 }
 
 /// Numbers that are sent at a time.
@@ -73,10 +78,10 @@ fn compare_numbers(
                 let plans = InstancePlanCache::new(false);
                 let work = NumberSender {
                     facts,
-                    keep,
+                    kept_fields: keep,
                     plans,
-                    dump: 0,
-                    kept: KeptTexts::default(),
+                    dump_number: 0,
+                    kept_texts: KeptTexts::default(),
                     pending_numbers: Vec::new(),
                     is_in_primitive_array: false,
                     sender,
@@ -105,10 +110,10 @@ fn compare_numbers(
 /// Sends the numbers in fields and static variables that are not kept, and a hash of each array of numbers.
 struct NumberSender<'f> {
     facts: &'f HprofFacts,
-    keep: &'f KeptFields,
+    kept_fields: &'f KeptFields,
     plans: InstancePlanCache,
-    dump: usize,
-    kept: KeptTexts,
+    dump_number: usize,
+    kept_texts: KeptTexts,
     pending_numbers: Vec<u64>,
     /// The elements that come are numbers.
     is_in_primitive_array: bool,
@@ -136,24 +141,27 @@ fn hash_unless_zero(bytes: &[u8]) -> u64 {
 
 impl RecordVisitor for NumberSender<'_> {
     fn begin_dump(&mut self) {
-        self.dump += 1;
+        self.dump_number += 1;
         self.plans.clear();
-        self.kept = self.facts.kept_texts_by_dump.get(self.dump).cloned().unwrap_or_default();
+        self.kept_texts = self.facts.kept_texts_by_dump.get(self.dump_number).cloned().unwrap_or_default();
     }
 
-    fn other_record(&mut self, _: u8, _: &mut [u8]) -> Option<Vec<u8>> {
+    fn non_heap_record(&mut self, _: u8, _: &mut [u8]) -> Option<Vec<u8>> {
         None
     }
 
     fn heap_entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
-        self.is_in_primitive_array = data[0] == sub::PRIMITIVE_ARRAY;
+        self.is_in_primitive_array = data[0] == sub_record_tags::PRIMITIVE_ARRAY;
         match data[0] {
-            sub::INSTANCE => {
-                let class = id_of(data, 5 + id_bytes, id_bytes).unwrap_or(0);
+            sub_record_tags::INSTANCE => {
+                let class = id_at_with_width(data, 5 + id_bytes, id_bytes).unwrap_or(0);
                 let said = count_at(data, 5 + 2 * id_bytes);
                 let values = data.get(9 + 2 * id_bytes..).unwrap_or_default();
-                let Some(plan) = self.plans.plan_for(self.facts, self.dump, class, self.keep, said) else { return };
+                let Some(plan) = self.plans.plan_for(self.facts, self.dump_number, class, self.kept_fields, said)
+                else {
+                    return;
+                };
                 for &(at, bytes, step) in &plan.actions {
                     if let (ValueAction::ReplaceNumbers(width, _), Some(part)) =
                         (step, values.get(at as usize..(at + bytes) as usize))
@@ -162,19 +170,20 @@ impl RecordVisitor for NumberSender<'_> {
                     }
                 }
             }
-            sub::PRIMITIVE_ARRAY => {
-                let id = id_of(data, 1, id_bytes).unwrap_or(0);
+            sub_record_tags::PRIMITIVE_ARRAY => {
+                let id = id_at_with_width(data, 1, id_bytes).unwrap_or(0);
                 let elements = data.get(10 + id_bytes..).unwrap_or_default();
-                if self.kept.remove(&id).is_none() {
+                if self.kept_texts.remove(&id).is_none() {
                     let may_stay = self.facts.is_kept_text(data[9 + id_bytes], elements);
                     self.pending_numbers.push(if may_stay { 0 } else { hash_unless_zero(elements) });
                 }
             }
-            sub::CLASS_DUMP => {
+            sub_record_tags::CLASS_DUMP => {
                 if let Ok((_, dump)) = ClassDump::parse(&data[1..], id_bytes, 0) {
                     let name = self.facts.class_name(dump.id);
                     let gone = |one: &&StaticValue| {
-                        one.basic_type != OBJECT && !self.facts.is_kept(self.keep, &name, one.name)
+                        one.basic_type != OBJECT_BASIC_TYPE
+                            && !self.facts.is_kept_field(self.kept_fields, &name, one.name_id)
                     };
                     self.pending_numbers.extend(dump.statics.iter().filter(gone).map(|one| one.value));
                 }
@@ -222,21 +231,21 @@ struct AllowedTextCollector<'f> {
     facts: &'f HprofFacts,
     names: &'f NameMap,
     runs: TextRuns,
-    dump: usize,
+    dump_number: usize,
     /// Those of this dump that have not come yet.
-    kept: KeptTexts,
+    kept_texts: KeptTexts,
     seen_text_ids: FxHashSet<u64>,
 }
 
 impl RecordVisitor for AllowedTextCollector<'_> {
     fn begin_dump(&mut self) {
-        self.dump += 1;
-        self.kept = self.facts.kept_texts_by_dump.get(self.dump).cloned().unwrap_or_default();
+        self.dump_number += 1;
+        self.kept_texts = self.facts.kept_texts_by_dump.get(self.dump_number).cloned().unwrap_or_default();
     }
 
     /// With the length and the id before a name, and the tag behind it, which may read as characters.
-    fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
-        let id = id_of(body, 0, self.facts.id_bytes).filter(|_| tag == record::TEXT);
+    fn non_heap_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
+        let id = id_at_with_width(body, 0, self.facts.id_bytes).filter(|_| tag == record_tags::TEXT);
         if id.is_some_and(|id| self.facts.name_text_ids.contains(&id) && self.seen_text_ids.insert(id)) {
             let id_bytes = self.facts.id_bytes;
             let renamed = self.names.rename(&body[id_bytes..]);
@@ -244,9 +253,14 @@ impl RecordVisitor for AllowedTextCollector<'_> {
             let length = ((id_bytes + name.len()) as u32).to_be_bytes();
             self.runs.allow_runs_of(&[&length[..], &body[..id_bytes], name].concat());
             let end = &name[name.len().saturating_sub(RUN_BYTES - 1)..];
-            for tag in
-                [record::TEXT, record::LOAD_CLASS, record::FRAME, record::TRACE, record::HEAP_DUMP, record::SEGMENT]
-            {
+            for tag in [
+                record_tags::TEXT,
+                record_tags::LOAD_CLASS,
+                record_tags::FRAME,
+                record_tags::TRACE,
+                record_tags::HEAP_DUMP,
+                record_tags::HEAP_DUMP_SEGMENT,
+            ] {
                 self.runs.allow_runs_of(&[end, &[tag]].concat());
             }
         }
@@ -255,12 +269,13 @@ impl RecordVisitor for AllowedTextCollector<'_> {
 
     fn heap_entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
-        let id = id_of(data, 1, id_bytes).filter(|_| data[0] == sub::PRIMITIVE_ARRAY).unwrap_or(0);
-        if let (Some(parts), Some(elements)) = (self.kept.remove(&id), data.get(10 + id_bytes..)) {
+        let id =
+            id_at_with_width(data, 1, id_bytes).filter(|_| data[0] == sub_record_tags::PRIMITIVE_ARRAY).unwrap_or(0);
+        if let (Some(parts), Some(elements)) = (self.kept_texts.remove(&id), data.get(10 + id_bytes..)) {
             let mut elements = elements.to_vec();
             zero_all_but_parts(&mut elements, data[9 + id_bytes], &parts);
             // The tag of what follows may read as a sign.
-            for tag in sub::CLASS_DUMP..=sub::PRIMITIVE_ARRAY {
+            for tag in sub_record_tags::CLASS_DUMP..=sub_record_tags::PRIMITIVE_ARRAY {
                 self.runs.allow_runs_of(&[&elements[..], &[tag]].concat());
             }
         }
@@ -281,20 +296,20 @@ struct RemovedTextFinder<'f> {
     seen_name_ids: FxHashSet<u64>,
     is_in_text_array: bool,
     /// The end of the part before.
-    previous_end: Vec<u8>,
+    previous_part_end: Vec<u8>,
 }
 
 impl RecordVisitor for RemovedTextFinder<'_> {
     fn record_head(&mut self, head: &mut [u8], _: bool) {
         self.offset += head.len() as u64;
-        self.previous_end.clear();
+        self.previous_part_end.clear();
     }
 
-    fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
+    fn non_heap_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
         let id_bytes = self.facts.id_bytes;
-        let id = id_of(body, 0, id_bytes).filter(|_| tag == record::TEXT);
+        let id = id_at_with_width(body, 0, id_bytes).filter(|_| tag == record_tags::TEXT);
         let is_name = id.is_some_and(|id| self.facts.name_text_ids.contains(&id) && self.seen_name_ids.insert(id));
-        if tag == record::TEXT && !is_name {
+        if tag == record_tags::TEXT && !is_name {
             self.runs.look_for_runs(body.get(id_bytes..).unwrap_or_default(), self.offset + id_bytes as u64);
         }
         self.offset += body.len() as u64;
@@ -305,8 +320,8 @@ impl RecordVisitor for RemovedTextFinder<'_> {
         let id_bytes = self.facts.id_bytes;
         let kind = data.get(9 + id_bytes).copied();
         self.is_in_text_array =
-            data[0] == sub::PRIMITIVE_ARRAY && kind.and_then(element_bytes).is_some_and(|bytes| bytes <= 2);
-        self.previous_end.clear();
+            data[0] == sub_record_tags::PRIMITIVE_ARRAY && kind.and_then(element_bytes).is_some_and(|bytes| bytes <= 2);
+        self.previous_part_end.clear();
         if self.is_in_text_array {
             self.runs.look_for_runs(data.get(10 + id_bytes..).unwrap_or_default(), self.offset + 10 + id_bytes as u64);
         }
@@ -322,10 +337,10 @@ impl RecordVisitor for RemovedTextFinder<'_> {
     }
 
     fn unparsed_bytes(&mut self, bytes: &mut [u8]) {
-        let joined = [&self.previous_end[..], &bytes[..bytes.len().min(RUN_BYTES - 1)]].concat();
-        self.runs.look_for_runs(&joined, self.offset.saturating_sub(self.previous_end.len() as u64));
+        let joined = [&self.previous_part_end[..], &bytes[..bytes.len().min(RUN_BYTES - 1)]].concat();
+        self.runs.look_for_runs(&joined, self.offset.saturating_sub(self.previous_part_end.len() as u64));
         self.runs.look_for_runs(bytes, self.offset);
-        self.previous_end = bytes[bytes.len().saturating_sub(RUN_BYTES - 1)..].to_vec();
+        self.previous_part_end = bytes[bytes.len().saturating_sub(RUN_BYTES - 1)..].to_vec();
         self.offset += bytes.len() as u64;
     }
 }

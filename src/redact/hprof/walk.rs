@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use crate::input::hprof::records::{Header, RecordHead, SubRecordLength, sub_record_length};
-use crate::input::hprof::wire::{element_bytes, record, sub, u32_at};
+use crate::input::hprof::wire::{element_bytes, record_tags, sub_record_tags, u32_at};
 use crate::input::{ReadError, Source};
 use crate::redact::options::LostBytes;
 
@@ -22,7 +22,7 @@ pub(super) trait RecordVisitor {
     /// The head of a record, of 9 bytes; `fits` if its body is in the file.
     fn record_head(&mut self, _head: &mut [u8], _fits: bool) {}
     /// A record that is no heap, whole: what takes the place of its body if that gets another length.
-    fn other_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
+    fn non_heap_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
     /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MAX_WHOLE_ENTRY_BYTES`, only the start.
     fn heap_entry(&mut self, data: &mut [u8]);
     /// The next elements of the array that `heap_entry` had the start of.
@@ -36,14 +36,14 @@ pub(super) struct HprofWalk<'w, W> {
     source: Source,
     out: Option<&'w mut dyn Write>,
     pub(super) visitor: W,
-    bytes: Vec<u8>,
-    /// Of `bytes`: written, passed, filled.
+    window: Vec<u8>,
+    /// Of `window`: written, passed, filled.
     written_end: usize,
     passed_end: usize,
     filled_end: usize,
     /// Of the next byte.
     offset: u64,
-    has_ended: bool,
+    source_ended: bool,
     /// The file's length as its reader knows it.
     file_bytes: Option<u64>,
     /// The same as a walk before this one found it.
@@ -54,7 +54,9 @@ pub(super) struct HprofWalk<'w, W> {
     pub(super) write_error: Option<std::io::Error>,
     // ---- dumps of the file
     dump_count: usize,
+    /// The last heap record was a segment: another goes on with its dump.
     is_in_segment_run: bool,
+    /// The end of the last dump was reached.
     is_dump_complete: bool,
 }
 
@@ -71,12 +73,12 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             source,
             out,
             visitor: work,
-            bytes: vec![0; WINDOW_BYTES],
+            window: vec![0; WINDOW_BYTES],
             written_end: 0,
             passed_end: 0,
             filled_end: 0,
             offset: 0,
-            has_ended: false,
+            source_ended: false,
             file_bytes: total,
             known_file_bytes: known_file_bytes.or(total),
             id_bytes: header.id_bytes,
@@ -92,7 +94,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     pub(super) fn run(&mut self, header: &Header) -> Result<u64, ReadError> {
         self.ensure_available(header.header_bytes)?;
         self.advance(header.header_bytes.min(self.available_bytes()));
-        while self.next_record()? {}
+        while self.walk_next_record()? {}
         self.skip_rest_of_file()?;
         self.flush()?;
         Ok(self.offset)
@@ -117,17 +119,17 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     #[cold]
     fn fill_window(&mut self, bytes: usize) -> Result<bool, ReadError> {
         self.flush()?;
-        self.bytes.copy_within(self.passed_end..self.filled_end, 0);
+        self.window.copy_within(self.passed_end..self.filled_end, 0);
         (self.filled_end, self.passed_end, self.written_end) = (self.filled_end - self.passed_end, 0, 0);
         // What was long is passed.
-        self.bytes.truncate(self.filled_end.max(bytes).max(WINDOW_BYTES));
-        while self.filled_end < bytes && !self.has_ended {
-            if self.filled_end == self.bytes.len() {
-                self.bytes.resize((2 * self.filled_end).min(bytes.max(WINDOW_BYTES)), 0);
+        self.window.truncate(self.filled_end.max(bytes).max(WINDOW_BYTES));
+        while self.filled_end < bytes && !self.source_ended {
+            if self.filled_end == self.window.len() {
+                self.window.resize((2 * self.filled_end).min(bytes.max(WINDOW_BYTES)), 0);
             }
-            let room = self.bytes.len() - self.filled_end;
-            let got = self.source.fill(&mut self.bytes[self.filled_end..])?;
-            self.has_ended = got < room;
+            let room = self.window.len() - self.filled_end;
+            let got = self.source.fill(&mut self.window[self.filled_end..])?;
+            self.source_ended = got < room;
             self.filled_end += got;
         }
         Ok(self.filled_end >= bytes)
@@ -137,9 +139,9 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         if let Some(out) = &mut self.out
             && self.write_error.is_none()
         {
-            self.write_error = out.write_all(&self.bytes[self.written_end..self.passed_end]).err();
+            self.write_error = out.write_all(&self.window[self.written_end..self.passed_end]).err();
             // Nothing is there to be read any more.
-            self.has_ended |= self.write_error.is_some();
+            self.source_ended |= self.write_error.is_some();
         }
         self.written_end = self.passed_end;
         Ok(())
@@ -169,7 +171,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             if part == 0 {
                 break;
             }
-            see(&mut self.visitor, &mut self.bytes[self.passed_end..self.passed_end + part]);
+            see(&mut self.visitor, &mut self.window[self.passed_end..self.passed_end + part]);
             self.advance(part);
             left -= part as u64;
         }
@@ -186,8 +188,8 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
 
     fn note_lost(&mut self, bytes: u64, first_at: u64) {
         if bytes > 0 {
-            let first_at = if self.lost.bytes == 0 { first_at } else { self.lost.first_at };
-            self.lost = LostBytes { bytes: self.lost.bytes + bytes, first_at, ..self.lost };
+            let first_at = if self.lost.bytes == 0 { first_at } else { self.lost.first_offset };
+            self.lost = LostBytes { bytes: self.lost.bytes + bytes, first_offset: first_at, ..self.lost };
         }
     }
 
@@ -197,7 +199,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
 
     // ---- records
 
-    fn is_after_end(&self) -> bool {
+    fn is_after_complete_dump(&self) -> bool {
         !self.is_in_segment_run && self.dump_count > 0 && self.is_dump_complete
     }
 
@@ -206,38 +208,40 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     }
 
     /// The next record. False at the end of what can be read.
-    fn next_record(&mut self) -> Result<bool, ReadError> {
+    fn walk_next_record(&mut self) -> Result<bool, ReadError> {
         if !self.ensure_available(RecordHead::BYTES)? {
             self.lost.is_cut |= self.available_bytes() > 0;
             return Ok(false);
         }
-        let Some(head) = RecordHead::parse(&self.bytes[self.passed_end..self.filled_end]) else { return Ok(false) };
-        if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !self.fits_in_file(head.length)) {
+        let Some(head) = RecordHead::parse(&self.window[self.passed_end..self.filled_end]) else { return Ok(false) };
+        if !record_tags::is_known(head.tag)
+            && (self.is_after_complete_dump() || head.tag == 0 || !self.fits_in_file(head.body_bytes))
+        {
             return Ok(false);
         }
-        let end = self.offset + RecordHead::BYTES as u64 + u64::from(head.length);
+        let end = self.offset + RecordHead::BYTES as u64 + u64::from(head.body_bytes);
         let is_there = self.known_file_bytes.is_none_or(|total| total >= end);
-        if matches!(head.tag, record::HEAP_DUMP | record::SEGMENT) {
-            self.visitor.record_head(&mut self.bytes[self.passed_end..self.passed_end + RecordHead::BYTES], is_there);
+        if matches!(head.tag, record_tags::HEAP_DUMP | record_tags::HEAP_DUMP_SEGMENT) {
+            self.visitor.record_head(&mut self.window[self.passed_end..self.passed_end + RecordHead::BYTES], is_there);
             self.advance(RecordHead::BYTES);
             return self.walk_segment(head);
         }
-        let whole = RecordHead::BYTES + head.length as usize;
-        if head.length <= MAX_NON_HEAP_RECORD_BYTES && self.ensure_available(whole)? {
-            let (first, body) = self.bytes[self.passed_end..self.passed_end + whole].split_at_mut(RecordHead::BYTES);
+        let whole = RecordHead::BYTES + head.body_bytes as usize;
+        if head.body_bytes <= MAX_NON_HEAP_RECORD_BYTES && self.ensure_available(whole)? {
+            let (first, body) = self.window[self.passed_end..self.passed_end + whole].split_at_mut(RecordHead::BYTES);
             self.visitor.record_head(first, true);
-            if let Some(body) = self.visitor.other_record(head.tag, body) {
+            if let Some(body) = self.visitor.non_heap_record(head.tag, body) {
                 self.write_replaced_record(head, whole, &body)?;
             } else {
                 self.advance(whole);
             }
         } else {
-            self.visitor.record_head(&mut self.bytes[self.passed_end..self.passed_end + RecordHead::BYTES], is_there);
+            self.visitor.record_head(&mut self.window[self.passed_end..self.passed_end + RecordHead::BYTES], is_there);
             self.advance(RecordHead::BYTES);
-            let lost = self.skip_lost_bytes(head.length.into())?;
-            self.lost.is_cut |= lost < head.length.into();
+            let lost = self.skip_lost_bytes(head.body_bytes.into())?;
+            self.lost.is_cut |= lost < head.body_bytes.into();
         }
-        if head.tag == record::HEAP_DUMP_END {
+        if head.tag == record_tags::HEAP_DUMP_END {
             (self.is_in_segment_run, self.is_dump_complete) = (false, true);
         }
         Ok(true)
@@ -247,8 +251,8 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     fn write_replaced_record(&mut self, head: RecordHead, whole: usize, body: &[u8]) -> Result<(), ReadError> {
         self.flush()?;
         if let Some(out) = &mut self.out {
-            out.write_all(&self.bytes[self.passed_end..self.passed_end + 5])?;
-            out.write_all(&u32::try_from(body.len()).unwrap_or(head.length).to_be_bytes())?;
+            out.write_all(&self.window[self.passed_end..self.passed_end + 5])?;
+            out.write_all(&u32::try_from(body.len()).unwrap_or(head.body_bytes).to_be_bytes())?;
             out.write_all(body)?;
         }
         self.advance(whole);
@@ -260,34 +264,34 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         if !self.ensure_available(RecordHead::BYTES)? {
             return Ok(false);
         }
-        let head = RecordHead::parse(&self.bytes[self.passed_end..self.filled_end]);
+        let head = RecordHead::parse(&self.window[self.passed_end..self.filled_end]);
         Ok(head.is_some_and(|head| {
-            record::is_known(head.tag)
-                && self.fits_in_file(head.length)
-                && (!sub::is_known(head.tag) || head.micros == 0)
+            record_tags::is_known(head.tag)
+                && self.fits_in_file(head.body_bytes)
+                && (!sub_record_tags::is_known(head.tag) || head.micros_after_header == 0)
         }))
     }
 
     // ---- heap dumps and their segments
 
     fn walk_segment(&mut self, head: RecordHead) -> Result<bool, ReadError> {
-        if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
+        if head.tag == record_tags::HEAP_DUMP || !self.is_in_segment_run {
             self.dump_count += 1;
             self.is_dump_complete = false;
             self.visitor.begin_dump();
         }
-        self.is_in_segment_run = head.tag == record::SEGMENT;
-        let (left, length) = (self.remaining_file_bytes(), u64::from(head.length));
-        let wraps = head.tag == record::HEAP_DUMP
+        self.is_in_segment_run = head.tag == record_tags::HEAP_DUMP_SEGMENT;
+        let (left, length) = (self.remaining_file_bytes(), u64::from(head.body_bytes));
+        let wraps = head.tag == record_tags::HEAP_DUMP
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
         let is_unmeasured = length == 0
             && self.ensure_available(1)?
             && !self.is_at_record()?
-            && sub::is_known(self.bytes[self.passed_end]);
-        let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
+            && sub_record_tags::is_known(self.window[self.passed_end]);
+        let may_wrap = head.tag == record_tags::HEAP_DUMP && left.is_none();
         let bounds = (!wraps && !is_unmeasured).then_some(length);
         let has_more = self.walk_entries(bounds, may_wrap)?;
-        self.is_dump_complete |= has_more && head.tag == record::HEAP_DUMP;
+        self.is_dump_complete |= has_more && head.tag == record_tags::HEAP_DUMP;
         Ok(has_more)
     }
 
@@ -322,7 +326,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
                 }
             } else if self.ensure_available(bytes as usize)? {
                 let end = self.passed_end + bytes as usize;
-                self.visitor.heap_entry(&mut self.bytes[self.passed_end..end]);
+                self.visitor.heap_entry(&mut self.window[self.passed_end..end]);
                 self.advance(bytes as usize);
             } else {
                 self.visit_cut_entry();
@@ -335,7 +339,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     #[inline]
     fn next_entry_length(&mut self) -> Result<SubRecordLength, ReadError> {
         loop {
-            let found = sub_record_length(&self.bytes[self.passed_end..self.filled_end], self.id_bytes);
+            let found = sub_record_length(&self.window[self.passed_end..self.filled_end], self.id_bytes);
             let available = self.available_bytes();
             if found != SubRecordLength::NeedsMore
                 || available as u64 >= MAX_WHOLE_ENTRY_BYTES
@@ -362,11 +366,11 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     fn visit_cut_entry(&mut self) {
         self.lost.is_cut = true;
         let (first_at, bytes) = (self.offset, self.available_bytes());
-        let data = &mut self.bytes[self.passed_end..self.filled_end];
+        let data = &mut self.window[self.passed_end..self.filled_end];
         let has_head = match data[0] {
-            sub::INSTANCE => data.len() >= 9 + 2 * self.id_bytes,
-            sub::OBJECT_ARRAY => data.len() >= 9 + 2 * self.id_bytes,
-            sub::PRIMITIVE_ARRAY => data.len() >= 10 + self.id_bytes,
+            sub_record_tags::INSTANCE => data.len() >= 9 + 2 * self.id_bytes,
+            sub_record_tags::OBJECT_ARRAY => data.len() >= 9 + 2 * self.id_bytes,
+            sub_record_tags::PRIMITIVE_ARRAY => data.len() >= 10 + self.id_bytes,
             _ => false,
         };
         if has_head {
@@ -380,18 +384,18 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
 
     /// An entry that is too long to be at hand. False if the file ends in it.
     fn walk_long_entry(&mut self, bytes: u64) -> Result<bool, ReadError> {
-        let (tag, id_bytes) = (self.bytes[self.passed_end], self.id_bytes);
+        let (tag, id_bytes) = (self.window[self.passed_end], self.id_bytes);
         let (head_bytes, unit) = match tag {
-            sub::OBJECT_ARRAY => (9 + 2 * id_bytes, id_bytes),
-            sub::PRIMITIVE_ARRAY => {
-                let element = self.bytes.get(self.passed_end + 9 + id_bytes).and_then(|&kind| element_bytes(kind));
+            sub_record_tags::OBJECT_ARRAY => (9 + 2 * id_bytes, id_bytes),
+            sub_record_tags::PRIMITIVE_ARRAY => {
+                let element = self.window.get(self.passed_end + 9 + id_bytes).and_then(|&kind| element_bytes(kind));
                 (10 + id_bytes, element.unwrap_or(1))
             }
             _ => (9 + 2 * id_bytes, 0),
         };
         self.ensure_available(head_bytes)?;
         let head_bytes = head_bytes.min(self.available_bytes());
-        self.visitor.heap_entry(&mut self.bytes[self.passed_end..self.passed_end + head_bytes]);
+        self.visitor.heap_entry(&mut self.window[self.passed_end..self.passed_end + head_bytes]);
         self.advance(head_bytes);
         let rest = bytes - head_bytes as u64;
         let passed = match unit {

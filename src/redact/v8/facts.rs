@@ -26,8 +26,8 @@ const MIN_DICTIONARY_PROPERTIES: usize = 1000;
 const MIN_UNSHARED_DICTIONARY_PROPERTIES: usize = 10;
 /// Characters of the name of a plain object.
 const MAX_PLAIN_OBJECT_NAME_UNITS: u32 = 120;
-/// Of so many strings one that is not where V8 would number it is damage, and more are another writer's.
-const ORDER_BREAK_DIVISOR: usize = 4;
+/// What is odd in one of so many strings, or fewer, is damage; in more of them the habit of another writer.
+const DAMAGE_SHARE_DIVISOR: usize = 4;
 /// Of a string: bytes before its characters, which are at most two each; smaller ones are as they are.
 const MAX_STRING_HEADER_BYTES: usize = 24;
 const MIN_OVERSIZED_STRING_BYTES: usize = 64;
@@ -41,11 +41,11 @@ mod role {
     pub(super) const VALUE: u16 = 1 << 1;
     /// Of a property, and of one more.
     pub(super) const PROPERTY: u16 = 1 << 2;
-    pub(super) const PROPERTY_AGAIN: u16 = 1 << 3;
+    pub(super) const REPEATED_PROPERTY: u16 = 1 << 3;
     /// Of a property by which a plain object is named.
     pub(super) const NAMES_PLAIN_OBJECT: u16 = 1 << 4;
     /// Of a dictionary.
-    pub(super) const KEY: u16 = 1 << 5;
+    pub(super) const DICTIONARY_KEY: u16 = 1 << 5;
     /// Of a variable, or a slot that has the name of a field: it stays where it reads as an identifier.
     pub(super) const SLOT: u16 = 1 << 10;
     /// Of anything.
@@ -53,12 +53,12 @@ mod role {
     // ---- by the text itself
     pub(super) const IDENTIFIER: u16 = 1 << 6;
     /// Small letters and blanks alone, as in `heap number`.
-    pub(super) const WORDS: u16 = 1 << 7;
+    pub(super) const LOWERCASE_WORDS: u16 = 1 << 7;
     /// Control characters.
-    pub(super) const CONTROL_CHARACTERS: u16 = 1 << 8;
-    /// `Object`, `map`
-    pub(super) const OBJECT_WORD: u16 = 1 << 9;
-    pub(super) const MAP_WORD: u16 = 1 << 12;
+    pub(super) const HAS_CONTROL_CHARACTERS: u16 = 1 << 8;
+    /// The text is `Object`; the text is `map`.
+    pub(super) const IS_TEXT_OBJECT: u16 = 1 << 9;
+    pub(super) const IS_TEXT_MAP: u16 = 1 << 12;
 }
 
 /// Facts about a snapshot. Memory: 7 bytes a string, 3 bytes a node.
@@ -66,10 +66,10 @@ mod role {
 pub(super) struct SnapshotFacts {
     pub(super) layout: Arc<SnapshotHeader>,
     /// By number of the node's kind: such nodes are named by their value.
-    has_value: Vec<bool>,
-    /// By string: its length in units of UTF-16, and what it is used for.
-    units: Vec<u32>,
-    roles: Vec<u16>,
+    kind_has_value: Vec<bool>,
+    /// By string: its length in units of UTF-16.
+    string_units: Vec<u32>,
+    string_roles: Vec<u16>,
     /// By node: some bits of a hash of its class.
     class_hashes: Vec<u16>,
     /// The strings that are to get another entry for values, in the order of these entries.
@@ -89,13 +89,13 @@ impl SnapshotFacts {
     pub(super) fn gather(file: &DumpFile) -> Result<SnapshotFacts, ReadError> {
         let mut pieces = SnapshotPieces::open(file, None)?;
         let (mut units, mut roles, mut is_undamaged) = (Vec::new(), Vec::new(), true);
-        while pieces.next_of(SnapshotArray::Strings)? {
-            is_undamaged &= are_strings_separated(pieces.bytes(), roles.is_empty());
+        while pieces.next_piece_of(SnapshotArray::Strings)? {
+            is_undamaged &= are_strings_separated(pieces.piece_text(), roles.is_empty());
             let mut start = 0;
             for &end in &pieces.block.string_ends {
                 let text = String::from_utf8_lossy(&pieces.block.string_text[start..end as usize]);
                 units.push(text.encode_utf16().count() as u32);
-                roles.push(role_of_text(&text));
+                roles.push(role_bits_of_text(&text));
                 start = end as usize;
             }
         }
@@ -114,9 +114,9 @@ impl SnapshotFacts {
                 .all(|(name, known)| name == known || !NODE_KINDS.contains(&&**name));
         let mut facts = SnapshotFacts {
             layout,
-            has_value,
-            units,
-            roles,
+            kind_has_value: has_value,
+            string_units: units,
+            string_roles: roles,
             class_hashes,
             strings_with_value_entry,
             is_undamaged,
@@ -125,44 +125,46 @@ impl SnapshotFacts {
             has_data_after_end,
         };
         facts.find_damage_in_rows(file)?;
-        facts.find_names(file)?;
-        facts.find_keys(file)?;
-        let is_both = |at: &u32| facts.roles[*at as usize] & role::VALUE != 0 && facts.is_kept(*at);
-        facts.strings_with_value_entry = (0..facts.roles.len() as u32).filter(is_both).collect();
+        facts.mark_roles_in_rows(file)?;
+        facts.mark_keys_and_object_names(file)?;
+        let is_both = |at: &u32| facts.string_roles[*at as usize] & role::VALUE != 0 && facts.is_kept_string(*at);
+        facts.strings_with_value_entry = (0..facts.string_roles.len() as u32).filter(is_both).collect();
         Ok(facts)
     }
 
     /// Returns true if a string stays.
-    pub(super) fn is_kept(&self, string: u32) -> bool {
-        let Some(&role) = self.roles.get(string as usize).filter(|_| self.is_undamaged) else { return false };
+    pub(super) fn is_kept_string(&self, string: u32) -> bool {
+        let Some(&role) = self.string_roles.get(string as usize).filter(|_| self.is_undamaged) else { return false };
         let has = |bits: u16| role & bits == bits;
-        let is_word = has(role::IDENTIFIER | role::SLOT) || has(role::IDENTIFIER | role::PROPERTY) && !has(role::KEY);
-        !has(role::CONTROL_CHARACTERS) && (has(role::NAME) || has(role::NAMES_PLAIN_OBJECT) || is_word)
+        let is_word =
+            has(role::IDENTIFIER | role::SLOT) || has(role::IDENTIFIER | role::PROPERTY) && !has(role::DICTIONARY_KEY);
+        !has(role::HAS_CONTROL_CHARACTERS) && (has(role::NAME) || has(role::NAMES_PLAIN_OBJECT) || is_word)
     }
 
     /// Returns true for a node that is named by its value: a number may be by a word, `heap number`.
-    pub(super) fn is_value(&self, kind: u8, name: u32) -> bool {
-        let has_word = || self.kind_is_number(kind) && self.has_role(name, role::WORDS);
-        self.has_value.get(usize::from(kind)).is_none_or(|&has_value| has_value && !has_word())
+    pub(super) fn is_value_node(&self, kind: u8, name: u32) -> bool {
+        let has_word = || self.is_numeric_kind(kind) && self.has_role(name, role::LOWERCASE_WORDS);
+        self.kind_has_value.get(usize::from(kind)).is_none_or(|&has_value| has_value && !has_word())
     }
 
-    fn kind_is_number(&self, kind: u8) -> bool {
+    fn is_numeric_kind(&self, kind: u8) -> bool {
         let name = self.layout.node_kind_names.get(usize::from(kind));
         name.is_some_and(|name| ["number", "bigint"].contains(&&name[..]))
     }
 
-    pub(super) fn units(&self, string: u32) -> usize {
-        self.units.get(string as usize).map_or(0, |&units| units as usize)
+    /// UTF-16 units of a string.
+    pub(super) fn string_units(&self, string: u32) -> usize {
+        self.string_units.get(string as usize).map_or(0, |&units| units as usize)
     }
 
     /// The entry for values of a string that has a name's entry too.
     pub(super) fn value_entry_of(&self, string: u32) -> Option<u64> {
         let at = self.strings_with_value_entry.binary_search(&string).ok()?;
-        Some(self.units.len() as u64 + at as u64)
+        Some(self.string_units.len() as u64 + at as u64)
     }
 
     fn mark_role(&mut self, string: u32, bits: u16) {
-        match self.roles.get_mut(string as usize) {
+        match self.string_roles.get_mut(string as usize) {
             Some(role) => *role |= bits | role::USED,
             // Strings that are cut off are not there.
             None => self.is_undamaged &= self.is_cut,
@@ -170,16 +172,17 @@ impl SnapshotFacts {
     }
 
     fn has_role(&self, string: u32, bits: u16) -> bool {
-        self.roles.get(string as usize).is_some_and(|role| role & bits != 0)
+        self.string_roles.get(string as usize).is_some_and(|role| role & bits != 0)
     }
 
     /// Looks at all rows in the order of the file: whether the numbers are some, as many as the header says, and the strings
-    /// in the order in which V8 numbers them.
+    /// in the order in which V8 numbers them. Marks the names of functions of stacks as names.
     fn find_damage_in_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut pieces = SnapshotPieces::open(file, Some(&self.layout))?;
-        let mut order = StringOrder { is_seen: vec![false; self.roles.len()], last: 0, breaks: 0 };
+        let mut order =
+            StringOrder { is_seen: vec![false; self.string_roles.len()], highest_seen_string: 0, break_count: 0 };
         let (mut nodes, mut edges, mut texts, mut odd_texts) = (0, 0, 0, 0);
-        while pieces.next_of_rows()? {
+        while pieces.next_piece_of_rows()? {
             let block = &pieces.block;
             self.is_undamaged &= block.bad_numbers == 0 && block.incomplete_rows == 0;
             nodes += block.nodes.names.len() as u64;
@@ -188,7 +191,7 @@ impl SnapshotFacts {
             let rows = block.nodes.kinds.iter().zip(&block.nodes.names).zip(&block.nodes.sizes);
             for ((_, &name), &size) in rows.filter(|((kind, _), _)| self.layout.kind(**kind) == NodeKind::String) {
                 texts += 1;
-                let units = self.units.get(name as usize).map_or(MAX_UNCUT_TEXT_UNITS, |&units| units as usize);
+                let units = self.string_units.get(name as usize).map_or(MAX_UNCUT_TEXT_UNITS, |&units| units as usize);
                 let most = (MAX_STRING_HEADER_BYTES + 2 * units).max(MIN_OVERSIZED_STRING_BYTES);
                 // Longer texts are cut.
                 odd_texts += usize::from(units < MAX_UNCUT_TEXT_UNITS && usize::from(size) > most);
@@ -210,19 +213,21 @@ impl SnapshotFacts {
         self.is_undamaged &= is_said(self.layout.node_count, nodes, SnapshotArray::Nodes)
             && is_said(self.layout.edge_count, edges, SnapshotArray::Edges);
         // Other writers number strings as they like; one that breaks V8's order now and then is V8, damaged.
-        self.is_undamaged &= order.breaks == 0 || order.breaks > self.roles.len() / ORDER_BREAK_DIVISOR;
-        self.has_v8_string_order = order.breaks == 0;
+        self.is_undamaged &=
+            order.break_count == 0 || order.break_count > self.string_roles.len() / DAMAGE_SHARE_DIVISOR;
+        self.has_v8_string_order = order.break_count == 0;
         // The same of strings that are larger than their texts would be: these have been moved.
-        self.is_undamaged &= odd_texts == 0 || odd_texts > texts / ORDER_BREAK_DIVISOR;
+        self.is_undamaged &= odd_texts == 0 || odd_texts > texts / DAMAGE_SHARE_DIVISOR;
         Ok(())
     }
 
-    fn find_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+    /// Marks what strings are in rows: names or values of nodes, properties, slots, variables.
+    fn mark_roles_in_rows(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut rows = NodeAndEdgeRows::open(file, &self.layout)?;
         let mut properties = Vec::new();
         while let Some((kind, name, edges)) = rows.next_node()? {
-            self.is_undamaged &= self.has_value.len() > usize::from(kind);
-            let is_value = self.is_value(kind, name);
+            self.is_undamaged &= self.kind_has_value.len() > usize::from(kind);
+            let is_value = self.is_value_node(kind, name);
             self.mark_role(name, if is_value { role::VALUE } else { role::NAME });
             let mut hasher = FxHasher::default();
             (kind, if is_value { 0 } else { name }).hash(&mut hasher);
@@ -240,18 +245,18 @@ impl SnapshotFacts {
             }
             let of_name = if properties.len() < MIN_DICTIONARY_PROPERTIES { role::PROPERTY } else { 0 };
             for &name in &properties {
-                let again = if self.has_role(name, of_name) { role::PROPERTY_AGAIN } else { 0 };
+                let again = if self.has_role(name, of_name) { role::REPEATED_PROPERTY } else { 0 };
                 self.mark_role(name, of_name | again);
             }
         }
         // V8 writes no string that nothing uses: where the last one is such, a quote too many has moved all behind it.
-        let is_last_used = self.roles.last().is_none_or(|role| role & role::USED != 0);
+        let is_last_used = self.string_roles.last().is_none_or(|role| role & role::USED != 0);
         self.is_undamaged &= rows.is_undamaged()? && (self.is_cut || is_last_used);
         Ok(())
     }
 
     /// Finds the keys of dictionaries, and the properties that name plain objects.
-    fn find_keys(&mut self, file: &DumpFile) -> Result<(), ReadError> {
+    fn mark_keys_and_object_names(&mut self, file: &DumpFile) -> Result<(), ReadError> {
         let mut rows = NodeAndEdgeRows::open(file, &self.layout)?;
         let (mut properties, mut unnamed, mut shapes) = (Vec::new(), Vec::new(), FxHashSet::default());
         // By node that is a map: whether objects with values have it, and whether others have.
@@ -261,12 +266,12 @@ impl SnapshotFacts {
             unnamed.clear();
             let holder = match self.layout.node_kind_names.get(usize::from(kind)).map_or("", |name| name) {
                 "hidden" | "symbol" => 0,
-                _ => 1 << u8::from(self.has_value.get(usize::from(kind)).is_some_and(|has_value| *has_value)),
+                _ => 1 << u8::from(self.kind_has_value.get(usize::from(kind)).is_some_and(|has_value| *has_value)),
             };
             for _ in 0..edges {
                 let Some((kind, name, to)) = rows.next_edge()? else { break };
                 if kind == EdgeKind::Internal
-                    && self.has_role(name, role::MAP_WORD)
+                    && self.has_role(name, role::IS_TEXT_MAP)
                     && let Some(holders) = holders.get_mut(to as usize)
                 {
                     *holders |= holder;
@@ -277,15 +282,15 @@ impl SnapshotFacts {
                 }
             }
             let unnamed_count = unnamed.len();
-            unnamed.retain(|(_, name)| !self.has_role(*name, role::PROPERTY_AGAIN));
+            unnamed.retain(|(_, name)| !self.has_role(*name, role::REPEATED_PROPERTY));
             unnamed.sort_unstable();
             let of_class = unnamed.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
             if of_class >= MIN_UNSHARED_DICTIONARY_PROPERTIES && 4 * of_class >= 3 * unnamed_count {
-                unnamed.iter().for_each(|&(_, name)| self.mark_role(name, role::KEY));
-            } else if self.layout.kind(kind) == NodeKind::Object && self.has_role(name, role::OBJECT_WORD) {
+                unnamed.iter().for_each(|&(_, name)| self.mark_role(name, role::DICTIONARY_KEY));
+            } else if self.layout.kind(kind) == NodeKind::Object && self.has_role(name, role::IS_TEXT_OBJECT) {
                 let mut left = MAX_PLAIN_OBJECT_NAME_UNITS;
                 let fits = |name: &&u32| {
-                    let units = self.units(**name) as u32 + 2;
+                    let units = self.string_units(**name) as u32 + 2;
                     left.checked_sub(units).inspect(|&rest| left = rest).is_some()
                 };
                 let named_by = properties.iter().take_while(fits).count().max(1).min(properties.len());
@@ -325,10 +330,11 @@ fn are_strings_separated(bytes: &[u8], mut is_first: bool) -> bool {
 
 /// Strings in the order in which they are met.
 struct StringOrder {
+    /// By string.
     is_seen: Vec<bool>,
-    last: u32,
+    highest_seen_string: u32,
     /// Strings that were met first and are not those behind the last such.
-    breaks: usize,
+    break_count: usize,
 }
 
 impl StringOrder {
@@ -336,82 +342,89 @@ impl StringOrder {
         // The first has no name's number.
         if let Some(is_seen) = self.is_seen.get_mut(string as usize).filter(|is_seen| !**is_seen && string > 0) {
             *is_seen = true;
-            self.breaks += usize::from(string != self.last + 1);
-            self.last = self.last.max(string);
+            self.break_count += usize::from(string != self.highest_seen_string + 1);
+            self.highest_seen_string = self.highest_seen_string.max(string);
         }
     }
 }
 
-fn role_of_text(text: &str) -> u16 {
+fn role_bits_of_text(text: &str) -> u16 {
     let accessed = text.strip_prefix("get ").or_else(|| text.strip_prefix("set "));
     let symbol = text.strip_prefix("<symbol").and_then(|text| text.strip_suffix('>'));
     let is_symbol = symbol.is_some_and(|name| name.trim_start().split('.').all(is_identifier));
     let bit = |is_so: bool, role: u16| if is_so { role } else { 0 };
     bit(is_symbol || is_identifier(accessed.unwrap_or(text)), role::IDENTIFIER)
-        | bit(text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), role::WORDS)
-        | bit(text.contains(char::is_control), role::CONTROL_CHARACTERS)
-        | bit(text == "Object", role::OBJECT_WORD)
-        | bit(text == "map", role::MAP_WORD)
+        | bit(text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), role::LOWERCASE_WORDS)
+        | bit(text.contains(char::is_control), role::HAS_CONTROL_CHARACTERS)
+        | bit(text == "Object", role::IS_TEXT_OBJECT)
+        | bit(text == "map", role::IS_TEXT_MAP)
 }
 
 /// Rows of nodes, and behind each those of its edges: two ways through one file.
 struct NodeAndEdgeRows {
-    nodes: SnapshotPieces,
-    edges: SnapshotPieces,
+    node_pieces: SnapshotPieces,
+    edge_pieces: SnapshotPieces,
     /// Of the pieces at hand: rows that were passed.
-    node: usize,
-    edge: usize,
-    is_whole: bool,
+    node_index: usize,
+    edge_index: usize,
+    are_rows_whole: bool,
 }
 
 impl NodeAndEdgeRows {
     fn open(file: &DumpFile, layout: &Arc<SnapshotHeader>) -> Result<Self, ReadError> {
         let [nodes, edges] = [SnapshotPieces::open(file, Some(layout))?, SnapshotPieces::open(file, Some(layout))?];
-        Ok(NodeAndEdgeRows { nodes, edges, node: 0, edge: 0, is_whole: true })
+        Ok(NodeAndEdgeRows {
+            node_pieces: nodes,
+            edge_pieces: edges,
+            node_index: 0,
+            edge_index: 0,
+            are_rows_whole: true,
+        })
     }
 
     /// Kind, name and number of edges of the next node.
     fn next_node(&mut self) -> Result<Option<(u8, u32, u32)>, ReadError> {
-        while self.node == self.nodes.block.nodes.kinds.len() {
+        while self.node_index == self.node_pieces.block.nodes.kinds.len() {
             self.note_damage(true);
-            if !self.nodes.next_of(SnapshotArray::Nodes)? {
+            if !self.node_pieces.next_piece_of(SnapshotArray::Nodes)? {
                 return Ok(None);
             }
-            self.node = 0;
+            self.node_index = 0;
         }
-        let (nodes, at) = (&self.nodes.block.nodes, self.node);
-        self.node += 1;
+        let (nodes, at) = (&self.node_pieces.block.nodes, self.node_index);
+        self.node_index += 1;
         Ok(Some((nodes.kinds[at], nodes.names[at], nodes.edge_counts[at])))
     }
 
     /// Kind, name and target of the next edge.
     fn next_edge(&mut self) -> Result<Option<(EdgeKind, u32, u32)>, ReadError> {
-        while self.edge == self.edges.block.edges.labels.len() {
+        while self.edge_index == self.edge_pieces.block.edges.labels.len() {
             self.note_damage(false);
-            if !self.edges.next_of(SnapshotArray::Edges)? {
+            if !self.edge_pieces.next_piece_of(SnapshotArray::Edges)? {
                 // Edges that are cut off are not there.
-                self.is_whole &= !self.edges.scanner.whole_arrays.contains(&SnapshotArray::Edges);
+                self.are_rows_whole &= !self.edge_pieces.scanner.whole_arrays.contains(&SnapshotArray::Edges);
                 return Ok(None);
             }
-            self.edge = 0;
+            self.edge_index = 0;
         }
-        let edges = &self.edges.block.edges;
-        let ((kind, name), to) = (edges.labels[self.edge], edges.targets[self.edge]);
-        self.is_whole &= to != DANGLING_TARGET;
-        self.edge += 1;
+        let edges = &self.edge_pieces.block.edges;
+        let ((kind, name), to) = (edges.labels[self.edge_index], edges.targets[self.edge_index]);
+        self.are_rows_whole &= to != DANGLING_TARGET;
+        self.edge_index += 1;
         Ok(Some((EdgeKind::ALL[usize::from(kind).min(EdgeKind::ALL.len() - 1)], name, to)))
     }
 
     /// Notes what was wrong with the piece that is passed.
     fn note_damage(&mut self, of_nodes: bool) {
-        let block = if of_nodes { &self.nodes.block } else { &self.edges.block };
-        self.is_whole &= block.bad_numbers == 0 && block.incomplete_rows == 0;
+        let block = if of_nodes { &self.node_pieces.block } else { &self.edge_pieces.block };
+        self.are_rows_whole &= block.bad_numbers == 0 && block.incomplete_rows == 0;
     }
 
     /// All rows are whole, and each edge belongs to a node.
     fn is_undamaged(&mut self) -> Result<bool, ReadError> {
-        let is_over = self.edge == self.edges.block.edges.labels.len() && !self.edges.next_of(SnapshotArray::Edges)?;
+        let is_over = self.edge_index == self.edge_pieces.block.edges.labels.len()
+            && !self.edge_pieces.next_piece_of(SnapshotArray::Edges)?;
         self.note_damage(false);
-        Ok(self.is_whole && is_over)
+        Ok(self.are_rows_whole && is_over)
     }
 }

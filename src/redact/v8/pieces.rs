@@ -39,25 +39,25 @@ impl SnapshotPieces {
         })
     }
 
-    fn next(&mut self) -> Result<Option<(PieceContext, usize)>, ReadError> {
+    fn next_piece(&mut self) -> Result<Option<(PieceContext, usize)>, ReadError> {
         Ok(self.scanner.next_block(&mut self.buffer)?.map(|(bytes, context)| (context, bytes)))
     }
 
     /// Goes on to the next piece of an array, which is parsed. False when there is none.
-    pub(super) fn next_of(&mut self, region: SnapshotArray) -> Result<bool, ReadError> {
-        self.next_matching(|other| other == region)
+    pub(super) fn next_piece_of(&mut self, region: SnapshotArray) -> Result<bool, ReadError> {
+        self.next_matching_piece(|other| other == region)
     }
 
     /// The same of any array but the strings.
-    pub(super) fn next_of_rows(&mut self) -> Result<bool, ReadError> {
-        self.next_matching(|region| region != SnapshotArray::Strings)
+    pub(super) fn next_piece_of_rows(&mut self) -> Result<bool, ReadError> {
+        self.next_matching_piece(|region| region != SnapshotArray::Strings)
     }
 
-    fn next_matching(&mut self, is_meant: impl Fn(SnapshotArray) -> bool) -> Result<bool, ReadError> {
-        while let Some((context, bytes)) = self.next()? {
+    fn next_matching_piece(&mut self, is_meant: impl Fn(SnapshotArray) -> bool) -> Result<bool, ReadError> {
+        while let Some((context, bytes)) = self.next_piece()? {
             if is_meant(context.region) {
                 self.block = Block::default();
-                self.block.parse(&self.buffer.text[..bytes], &context);
+                self.block.parse(&self.buffer.bytes[..bytes], &context);
                 self.piece_bytes = bytes;
                 return Ok(true);
             }
@@ -66,8 +66,8 @@ impl SnapshotPieces {
     }
 
     /// The last piece that was parsed, as it stands in the file.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer.text[..self.piece_bytes]
+    pub(super) fn piece_text(&self) -> &[u8] {
+        &self.buffer.bytes[..self.piece_bytes]
     }
 }
 
@@ -88,11 +88,11 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
     mut see: impl FnMut(SnapshotPart<'_>) -> Result<(), E>,
 ) -> Result<LostBytes, E> {
     let mut raw =
-        RawReader { source: file.open()?, bytes: vec![0; WINDOW_BYTES], passed_end: 0, filled_end: 0, offset: 0 };
+        RawReader { source: file.open()?, window: vec![0; WINDOW_BYTES], passed_end: 0, filled_end: 0, offset: 0 };
     let mut pieces = SnapshotPieces::open(file, Some(layout))?;
     let (mut lexer, mut is_over, mut is_string) = (JsonRedactor::new(decide_snapshot_text, false), false, false);
     loop {
-        let next = pieces.next()?;
+        let next = pieces.next_piece()?;
         let is_more = next.as_ref().is_some_and(|(context, _)| context.region == SnapshotArray::Strings);
         if is_string && !is_more && pieces.scanner.whole_arrays.contains(&SnapshotArray::Strings) {
             see(SnapshotPart::EndOfStrings)?;
@@ -105,7 +105,7 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
             let (part, mut taken) = (raw.bytes_until(until), 0);
             while taken < part.len() && !is_over {
                 lexer.push_byte(part[taken]);
-                is_over = matches!(part[taken], b'}' | b']') && lexer.place.depth() == 0;
+                is_over = matches!(part[taken], b'}' | b']') && lexer.position.depth() == 0;
                 taken += 1;
             }
             see(SnapshotPart::BetweenPieces(&part[..taken], &lexer.out))?;
@@ -114,7 +114,7 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
         }
         let Some((context, bytes)) = next else { break };
         is_string = context.region == SnapshotArray::Strings;
-        see(SnapshotPart::Piece(context.region, &pieces.buffer.text[..bytes]))?;
+        see(SnapshotPart::Piece(context.region, &pieces.buffer.bytes[..bytes]))?;
         raw.skip(bytes)?;
     }
     let (first_at, mut bytes) = (raw.offset, 0);
@@ -128,15 +128,16 @@ pub(super) fn walk_snapshot<E: From<ReadError>>(
         raw.advance(count);
     }
     let is_cut = !matches!(pieces.scanner.end_of_input, EndOfInput::Complete | EndOfInput::MissingLastBrace);
-    Ok(LostBytes { bytes, first_at, is_cut })
+    Ok(LostBytes { bytes, first_offset: first_at, is_cut })
 }
 
 /// The file as it is.
 struct RawReader {
     source: Source,
-    bytes: Vec<u8>,
+    window: Vec<u8>,
     passed_end: usize,
     filled_end: usize,
+    /// Of the next byte.
     offset: u64,
 }
 
@@ -144,7 +145,7 @@ impl RawReader {
     /// False at the end.
     fn fill(&mut self) -> Result<bool, ReadError> {
         if self.passed_end == self.filled_end {
-            (self.passed_end, self.filled_end) = (0, self.source.fill(&mut self.bytes)?);
+            (self.passed_end, self.filled_end) = (0, self.source.fill(&mut self.window)?);
         }
         Ok(self.filled_end > self.passed_end)
     }
@@ -152,7 +153,7 @@ impl RawReader {
     /// The bytes at hand up to an offset.
     fn bytes_until(&self, until: Option<u64>) -> &[u8] {
         let most = until.map_or(usize::MAX, |until| usize::try_from(until - self.offset).unwrap_or(usize::MAX));
-        &self.bytes[self.passed_end..self.passed_end + most.min(self.filled_end - self.passed_end)]
+        &self.window[self.passed_end..self.passed_end + most.min(self.filled_end - self.passed_end)]
     }
 
     fn advance(&mut self, bytes: usize) {

@@ -24,7 +24,7 @@ pub(in crate::redact) fn find_remaining_content(
     let facts = SnapshotFacts::gather(dump)?;
     let mut left = RemainingContent::default();
     for_each_string(dump, |at, _, text| {
-        if facts.is_kept(at) {
+        if facts.is_kept_string(at) {
             let renamed = names.rename(text.as_bytes()).map(|name| String::from_utf8_lossy(&name).into_owned());
             left.runs.allow_runs_of(without_program_data(renamed.as_deref().unwrap_or(text)).as_bytes());
         }
@@ -45,13 +45,13 @@ pub(in crate::redact) fn find_remaining_content(
             }
             SnapshotPart::EndOfStrings => return Ok(()),
         };
-        left.bytes += bytes.len() as u64;
+        left.copy_bytes += bytes.len() as u64;
         left.runs.remaining_count += u64::from(bytes != stays);
         Ok(())
     })?;
     left.runs.remaining_count += lost.bytes;
     for_each_string(dump, |at, offset, text| {
-        if !facts.is_kept(at) {
+        if !facts.is_kept_string(at) {
             left.runs.look_for_runs(text.as_bytes(), offset);
         }
     })?;
@@ -61,7 +61,7 @@ pub(in crate::redact) fn find_remaining_content(
 /// Shows each string: its number, about where it stands, its text. Returns the header.
 fn for_each_string(file: &DumpFile, mut see: impl FnMut(u32, u64, &str)) -> Result<Arc<SnapshotHeader>, ReadError> {
     let (mut pieces, mut number) = (SnapshotPieces::open(file, None)?, 0);
-    while pieces.next_of(SnapshotArray::Strings)? {
+    while pieces.next_piece_of(SnapshotArray::Strings)? {
         let (block, mut start) = (&pieces.block, 0);
         for &end in &block.string_ends {
             see(number, block.offset, &String::from_utf8_lossy(&block.string_text[start..end as usize]));

@@ -4,20 +4,20 @@ use std::io::Write;
 
 use super::facts::SnapshotFacts;
 use super::pieces::{SnapshotPart, walk_snapshot};
-use crate::input::v8_snapshot::block::unescape;
+use crate::input::v8_snapshot::block::push_unescaped;
 use crate::input::v8_snapshot::layout::MAX_FIELDS;
 use crate::input::v8_snapshot::scan::{SnapshotArray, end_of_string};
 use crate::redact::dump_file::DumpFile;
 use crate::redact::filler::FillerMaker;
 use crate::redact::names::{NameMap, without_program_data};
-use crate::redact::options::{LostBytes, RedactError, RedactOptions, Redacted};
+use crate::redact::options::{LostBytes, RedactError, RedactOptions, RedactedCopy};
 
-/// Writes a copy without values. Walks through the file four times; memory grows with the number of its strings.
+/// Writes a copy without values. Walks through the file five times; memory grows with the number of its strings.
 pub(in crate::redact) fn redact(
     file: &DumpFile,
     options: &RedactOptions,
     out: &mut dyn Write,
-) -> Result<Redacted, RedactError> {
+) -> Result<RedactedCopy, RedactError> {
     let facts = SnapshotFacts::gather(file)?;
     let is_damaged = facts.is_cut || facts.has_data_after_end || !facts.is_undamaged;
     if options.is_strict && is_damaged {
@@ -37,7 +37,7 @@ pub(in crate::redact) fn redact(
         copy.out.clear();
         Ok(())
     })?;
-    Ok(Redacted { format: "v8-snapshot", bytes: total, lost, has_values: true, has_names: facts.is_undamaged })
+    Ok(RedactedCopy { format: "v8-snapshot", bytes: total, lost, has_values: true, has_names: facts.is_undamaged })
 }
 
 /// The copy as it is made.
@@ -51,8 +51,8 @@ struct SnapshotCopier<'f> {
     /// Of the row of a node: its values so far, and where the name stands in `out`.
     row: [i64; MAX_FIELDS],
     field_index: usize,
-    name: (usize, usize),
-    text: Vec<u8>,
+    name_range: (usize, usize),
+    unescaped_text: Vec<u8>,
 }
 
 impl<'f> SnapshotCopier<'f> {
@@ -65,15 +65,15 @@ impl<'f> SnapshotCopier<'f> {
             passed_string_count: 0,
             row: [0; MAX_FIELDS],
             field_index: 0,
-            name: (0, 0),
-            text: Vec::new(),
+            name_range: (0, 0),
+            unescaped_text: Vec::new(),
         }
     }
 
     /// Numbers stay, but values of strings that are names too go to entries of their own.
     fn copy_nodes(&mut self, bytes: &[u8]) {
-        let SnapshotCopier { facts, out, row, field_index, name, .. } = self;
-        let fields = facts.layout.node;
+        let SnapshotCopier { facts, out, row, field_index, name_range: name, .. } = self;
+        let fields = facts.layout.node_fields;
         copy_numbers(bytes, out, |out, start, number| {
             row[*field_index] = number;
             if *field_index == fields.name {
@@ -84,7 +84,7 @@ impl<'f> SnapshotCopier<'f> {
                 *field_index = 0;
                 let known = u8::try_from(row[fields.kind]).ok().zip(u32::try_from(row[fields.name]).ok());
                 if let Some(own) = known
-                    .filter(|&(kind, name)| facts.is_value(kind, name))
+                    .filter(|&(kind, name)| facts.is_value_node(kind, name))
                     .and_then(|(_, name)| facts.value_entry_of(name))
                 {
                     out.splice(name.0..name.1, own.to_string().into_bytes());
@@ -111,16 +111,16 @@ impl<'f> SnapshotCopier<'f> {
     }
 
     fn copy_string(&mut self, raw: &[u8]) {
-        let SnapshotCopier { facts, names, out, fillers, passed_string_count, text, .. } = self;
+        let SnapshotCopier { facts, names, out, fillers, passed_string_count, unescaped_text: text, .. } = self;
         let at = *passed_string_count;
         *passed_string_count += 1;
-        if !facts.is_kept(at) {
+        if !facts.is_kept_string(at) {
             out.push(b'"');
-            fillers.append_filler(facts.units(at), out);
+            fillers.append_filler(facts.string_units(at), out);
             return out.push(b'"');
         }
         text.clear();
-        unescape(raw, text);
+        push_unescaped(raw, text);
         let known = String::from_utf8_lossy(text);
         let renamed = names.rename(known.as_bytes()).map(|name| String::from_utf8_lossy(&name).into_owned());
         let known = renamed.as_deref().unwrap_or(&known);
@@ -135,7 +135,7 @@ impl<'f> SnapshotCopier<'f> {
     fn add_value_entries(&mut self) {
         for &string in &self.facts.strings_with_value_entry {
             self.out.extend_from_slice(b",\n\"");
-            self.fillers.append_filler(self.facts.units(string), &mut self.out);
+            self.fillers.append_filler(self.facts.string_units(string), &mut self.out);
             self.out.push(b'"');
         }
     }

@@ -18,7 +18,7 @@ use heapdump::export::{
     DotOptions, ExportError, FoldedOptions, MemoryInfraOptions, write_dot, write_folded, write_memory_infra,
 };
 use heapdump::filter::Filter;
-use heapdump::report::{Format, Present, Style, write};
+use heapdump::report::{Format, Present, Style, write_answer};
 
 /// A question: the words of its command line, behind the program's name, and the answer in each form that was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,16 +51,16 @@ impl<'d> Asker<'d> {
 pub fn text_of(answer: &impl Present, format: Format) -> String {
     let style = Style {
         format,
-        terminal: false,
+        is_terminal: false,
         width: 80,
-        human_sizes: false,
-        header: true,
-        color: false,
-        ascii: false,
-        csv_safe: false,
+        has_human_sizes: false,
+        has_header: true,
+        has_color: false,
+        is_ascii_only: false,
+        is_csv_safe: false,
     };
     let mut text = Vec::new();
-    write(answer, &mut text, &style).expect("memory takes all");
+    write_answer(answer, &mut text, &style).expect("memory takes all");
     String::from_utf8(text).expect("answers are UTF-8")
 }
 
@@ -111,7 +111,7 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     for order in [Some(SHALLOW), Some(RETAINED), Some(REFERENCES)] {
         ask!(asker, objects, ObjectsOptions { order, limits: rows(50), ..ObjectsOptions::default() });
     }
-    ask!(asker, objects, ObjectsOptions { values: true, limits: rows(20), ..ObjectsOptions::default() });
+    ask!(asker, objects, ObjectsOptions { with_values: true, limits: rows(20), ..ObjectsOptions::default() });
     ask!(asker, objects, ObjectsOptions { scope: of_type("String"), limits: rows(50), ..ObjectsOptions::default() });
     for scope in [of_type("String"), of_type("*"), of_objects("reachable")] {
         ask!(asker, merged_paths, MergedPathsOptions { limits: rows(5), ..MergedPathsOptions::of(scope) });
@@ -141,7 +141,7 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     for threshold in ["10%", "1%", "0"].into_iter().take(if is_small(dump) { 3 } else { 2 }) {
         ask!(asker, leaks, LeaksOptions { threshold: threshold.parse().expect("a size"), ..LeaksOptions::default() });
     }
-    ask!(asker, strings, StringsOptions { holders: true, limits: rows(20), ..StringsOptions::default() });
+    ask!(asker, strings, StringsOptions { with_holders: true, limits: rows(20), ..StringsOptions::default() });
     ask!(
         asker,
         strings,
@@ -166,16 +166,16 @@ pub fn ask_of_roots(dump: &OpenDump) -> Vec<Asked> {
 pub fn ask_of_objects(dump: &OpenDump, ids: &[ObjectId], forms: &[Format]) -> Vec<Asked> {
     let mut asker = Asker { dump, forms, asked: Vec::new() };
     for id in ids {
-        let one = ObjectOptions { rows: Some(20), ..ObjectOptions::new(id.clone()) };
-        let shown = ShowOptions { objects: vec![id.clone()], scope: ScopeOptions::default(), rows: Some(20) };
+        let one = ObjectOptions { max_references: Some(20), ..ObjectOptions::new(id.clone()) };
+        let shown = ShowOptions { objects: vec![id.clone()], scope: ScopeOptions::default(), max_references: Some(20) };
         asker.ask(one.command_line(), show(dump, &shown));
         for paths in [Some(1), Some(3)] {
-            ask!(asker, root_paths, RootPathsOptions { paths, ..RootPathsOptions::new(id.clone()) });
+            ask!(asker, root_paths, RootPathsOptions { max_paths: paths, ..RootPathsOptions::new(id.clone()) });
         }
         ask!(asker, root_paths, RootPathsOptions { with_weak_roots: true, ..RootPathsOptions::new(id.clone()) });
-        let all_paths = RootPathsOptions { paths: None, ..RootPathsOptions::new(id.clone()) };
+        let all_paths = RootPathsOptions { max_paths: None, ..RootPathsOptions::new(id.clone()) };
         let mut line = all_paths.command_line();
-        asker.ask(line.switch("--merge", true).clone(), merged_paths_to(dump, &all_paths, KeptRows::All));
+        asker.ask(line.add_switch("--merge", true).clone(), merged_paths_to(dump, &all_paths, KeptRows::All));
         let object = ReferredTo::Object(id.clone());
         ask!(asker, referrers, ReferrersOptions { depth: 2, ..ReferrersOptions::new(object) });
         let object = Some(id.clone());

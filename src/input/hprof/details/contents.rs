@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
 use super::finder::RecordFinder;
-use super::object_pass::{ArrayRecord, ObjectVisitor, visit_objects};
+use super::object_pass::{ArrayHead, ObjectVisitor, visit_objects};
 use super::shown_values::TextSource;
-use super::values::{field_places, key_of, key_of_hash, types_by_class, whole_number};
+use super::values::{content_key_of, content_key_of_hash, field_places, types_by_class_id, whole_number_at};
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
-use crate::input::hprof::wire::id_of;
+use crate::input::hprof::wire::id_at_with_width;
 use crate::input::{
     ContentKey, Contents, HeldValue, MIN_LISTED_REFERENCE_ARRAY_LENGTH, ReadError, StringColumns, WantedContents,
     primitive_array_kinds,
@@ -41,7 +41,7 @@ fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> StringColumns {
 
 /// The parts of a class's instances that are read.
 #[derive(Debug, Clone, Default)]
-struct ClassPlan {
+struct ClassReadPlan {
     /// Of strings: where it is said that characters take two bytes.
     coder_offset: Option<usize>,
     /// Of strings that are parts of arrays: where `offset` and `count` are.
@@ -54,16 +54,16 @@ struct ClassPlan {
 struct ContentPlan<'g> {
     graph: &'g HeapGraph,
     id_bytes: usize,
-    classes: FxHashMap<u64, ClassPlan>,
-    arrays: NodeNumbers,
-    keys: KeyHalves,
+    classes: FxHashMap<u64, ClassReadPlan>,
+    array_numbers: NodeNumbers,
+    array_keys: KeyHalves,
     /// Lengths and nulls of arrays of references are read too.
     with_reference_arrays: bool,
     /// Lengths of all arrays are listed.
     with_lengths: bool,
 }
 
-pub fn contents(
+pub fn read_contents(
     finder: &RecordFinder,
     graph: &HeapGraph,
     text_sources: &[TextSource],
@@ -89,29 +89,30 @@ pub fn contents(
                 strings.array_parts[at] = (start, count);
             }
         }
-        contents.reference_arrays.extend(reading.reference_arrays);
-        contents.fields.extend(reading.fields);
+        contents.long_reference_arrays.extend(reading.reference_arrays);
+        contents.field_values.extend(reading.fields);
         contents.lengths.extend(reading.array_lengths);
     }
-    contents.reference_arrays.par_sort_unstable();
-    contents.fields.par_sort_by_key(|&(node, place, _)| (node, place));
-    let keys = std::mem::take(&mut plan.keys);
+    contents.long_reference_arrays.par_sort_unstable();
+    contents.field_values.par_sort_by_key(|&(node, place, _)| (node, place));
+    let keys = std::mem::take(&mut plan.array_keys);
     let key = |number: usize| ContentKey::from_halves([0, 1].map(|half| keys[number][half].load(Ordering::Relaxed)));
     let key_of_string = |(&array, &is_wide): (&u32, &bool)| {
-        let number = if array == u32::MAX { None } else { plan.arrays.number(NodeId::new(array as usize)) };
+        let number = if array == u32::MAX { None } else { plan.array_numbers.number(NodeId::new(array as usize)) };
         let key = number.map_or(ContentKey::UNKNOWN, key);
-        if is_wide { key.of_other_encoding() } else { key }
+        if is_wide { key.for_other_encoding() } else { key }
     };
     strings.keys = strings.array_nodes.par_iter().zip(&strings.are_wide).map(key_of_string).collect();
     if wanted.with_arrays {
-        let arrays = plan.arrays.nodes().enumerate().map(|(number, node)| (node, key(number)));
-        let is_filled =
-            |key: ContentKey| key.is_known() && !KINDS_READ_WHEN_EMPTY.iter().any(|&kind| key == key_of(kind, &[]));
-        contents.arrays = arrays.filter(|&(_, key)| is_filled(key)).collect();
+        let arrays = plan.array_numbers.nodes().enumerate().map(|(number, node)| (node, key(number)));
+        let is_filled = |key: ContentKey| {
+            key.is_known() && !KINDS_READ_WHEN_EMPTY.iter().any(|&kind| key == content_key_of(kind, &[]))
+        };
+        contents.primitive_array_keys = arrays.filter(|&(_, key)| is_filled(key)).collect();
     }
     drop(keys);
     if is_parts {
-        super::texts_of_strings::find_keys_of_string_parts(finder, graph, &mut strings)?;
+        super::texts_of_strings::set_keys_of_string_parts(finder, graph, &mut strings)?;
     }
     contents.lengths.par_sort_unstable();
     if wanted.with_lengths {
@@ -149,8 +150,8 @@ impl<'g> ContentPlan<'g> {
         strings: &StringColumns,
     ) -> Self {
         let ids: FxHashMap<TypeId, u64> =
-            types_by_class(graph).into_iter().map(|(id, type_id)| (type_id, id)).collect();
-        let mut classes: FxHashMap<u64, ClassPlan> = FxHashMap::default();
+            types_by_class_id(graph).into_iter().map(|(id, type_id)| (type_id, id)).collect();
+        let mut classes: FxHashMap<u64, ClassReadPlan> = FxHashMap::default();
         let all_places = |type_id| field_places(graph, type_id, id_bytes);
         for (at, _) in text_sources.iter().enumerate().filter(|(_, source)| **source == TextSource::String) {
             let type_id = TypeId::new(at);
@@ -163,7 +164,7 @@ impl<'g> ContentPlan<'g> {
             let part = place("offset", FieldKind::Int).zip(place("count", FieldKind::Int));
             classes.insert(
                 id,
-                ClassPlan {
+                ClassReadPlan {
                     coder_offset: place("coder", FieldKind::Byte),
                     offset_and_count_offsets: part,
                     fields: Vec::new(),
@@ -190,11 +191,19 @@ impl<'g> ContentPlan<'g> {
         let arrays = NodeNumbers::new(set);
         let keys = (0..arrays.len()).map(|_| Default::default()).collect();
         let (with_references, with_lengths) = (wanted.with_arrays, wanted.with_lengths);
-        ContentPlan { graph, id_bytes, classes, arrays, keys, with_reference_arrays: with_references, with_lengths }
+        ContentPlan {
+            graph,
+            id_bytes,
+            classes,
+            array_numbers: arrays,
+            array_keys: keys,
+            with_reference_arrays: with_references,
+            with_lengths,
+        }
     }
 
     fn set_key(&self, number: usize, key: ContentKey) {
-        for (half, value) in self.keys[number].iter().zip(key.halves()) {
+        for (half, value) in self.array_keys[number].iter().zip(key.halves()) {
             half.store(value, Ordering::Relaxed);
         }
     }
@@ -211,12 +220,12 @@ struct FoundContents<'p> {
     fields: Vec<(NodeId, u16, HeldValue)>,
     array_lengths: Vec<(NodeId, u64)>,
     /// The class of the instance before, and its plan.
-    last_class: (u64, Option<&'p ClassPlan>),
+    last_class_and_plan: (u64, Option<&'p ClassReadPlan>),
     /// Of the array whose elements come: its number, or its node.
-    array_number: usize,
-    array_node: NodeId,
+    current_array_number: usize,
+    current_array_node: NodeId,
     /// Nulls so far in the array of references whose elements come.
-    array_null_count: u32,
+    current_array_null_count: u32,
     /// Of an array whose elements come in pieces: the hash so far, and whether all are zero.
     partial_hash: Option<(XxHash3_128, bool)>,
 }
@@ -230,18 +239,18 @@ impl<'p> FoundContents<'p> {
             reference_arrays: Vec::new(),
             fields: Vec::new(),
             array_lengths: Vec::new(),
-            last_class: (0, None),
-            array_number: 0,
-            array_node: NodeId::new(0),
-            array_null_count: 0,
+            last_class_and_plan: (0, None),
+            current_array_number: 0,
+            current_array_node: NodeId::new(0),
+            current_array_null_count: 0,
             partial_hash: None,
         }
     }
 
     /// Notes of a string whether its characters take two bytes, and which part of an array it is; its text is not read.
-    fn note_string_encoding_and_part(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
+    fn note_string_encoding_and_part(&mut self, class: &ClassReadPlan, id: u64, values: &[u8]) {
         let is_wide = class.coder_offset.is_some_and(|at| values.get(at) == Some(&1));
-        let number = |at| whole_number(FieldKind::Int, values, at).and_then(|number| u32::try_from(number).ok());
+        let number = |at| whole_number_at(FieldKind::Int, values, at).and_then(|number| u32::try_from(number).ok());
         let part = class.offset_and_count_offsets.and_then(|(start, count)| number(start).zip(number(count)));
         if (is_wide || part.is_some())
             && let Some(node) = self.plan.graph.node_of_id(id)
@@ -254,15 +263,15 @@ impl<'p> FoundContents<'p> {
     }
 
     /// Takes the values of the wanted fields.
-    fn read_fields(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
+    fn read_fields(&mut self, class: &ClassReadPlan, id: u64, values: &[u8]) {
         let Some(node) = self.plan.graph.node_of_id(id) else { return };
         for &(place, kind, at) in &class.fields {
             let value = match kind {
-                FieldKind::Reference => id_of(values, at, self.plan.id_bytes)
+                FieldKind::Reference => id_at_with_width(values, at, self.plan.id_bytes)
                     .filter(|&id| id != 0)
                     .and_then(|id| self.plan.graph.node_of_id(id))
                     .map_or(HeldValue::Nothing, HeldValue::Object),
-                kind => match whole_number(kind, values, at) {
+                kind => match whole_number_at(kind, values, at) {
                     Some(number) => HeldValue::Number(number),
                     None => continue,
                 },
@@ -274,11 +283,11 @@ impl<'p> FoundContents<'p> {
 
 impl ObjectVisitor for FoundContents<'_> {
     #[inline]
-    fn instance(&mut self, id: u64, class: u64, values: &[u8]) {
-        if self.last_class.0 != class {
-            self.last_class = (class, self.plan.classes.get(&class));
+    fn visit_instance(&mut self, id: u64, class: u64, values: &[u8]) {
+        if self.last_class_and_plan.0 != class {
+            self.last_class_and_plan = (class, self.plan.classes.get(&class));
         }
-        let Some(class) = self.last_class.1 else { return };
+        let Some(class) = self.last_class_and_plan.1 else { return };
         if class.coder_offset.is_some() || class.offset_and_count_offsets.is_some() {
             self.note_string_encoding_and_part(class, id, values);
         }
@@ -288,46 +297,50 @@ impl ObjectVisitor for FoundContents<'_> {
     }
 
     #[inline]
-    fn array(&mut self, array: &ArrayRecord) -> bool {
+    fn visit_array(&mut self, array: &ArrayHead) -> bool {
         if self.plan.with_lengths {
             let node = self.plan.graph.node_of_id(array.id);
             self.array_lengths.extend(node.map(|node| (node, u64::from(array.length))));
         }
-        if array.kind == FieldKind::Reference {
+        if array.element_kind == FieldKind::Reference {
             if !self.plan.with_reference_arrays || array.length < MIN_LISTED_REFERENCE_ARRAY_LENGTH {
                 return false;
             }
-            self.array_null_count = 0;
+            self.current_array_null_count = 0;
             let Some(node) = self.plan.graph.node_of_id(array.id) else { return false };
-            self.array_node = node;
+            self.current_array_node = node;
             return true;
         }
-        let Some(number) = self.plan.graph.node_of_id(array.id).and_then(|node| self.plan.arrays.number(node)) else {
+        let Some(number) = self.plan.graph.node_of_id(array.id).and_then(|node| self.plan.array_numbers.number(node))
+        else {
             return false;
         };
-        self.array_number = number;
+        self.current_array_number = number;
         self.partial_hash = None;
-        array.length > 0 || KINDS_READ_WHEN_EMPTY.contains(&array.kind)
+        array.length > 0 || KINDS_READ_WHEN_EMPTY.contains(&array.element_kind)
     }
 
-    fn elements(&mut self, array: &ArrayRecord, bytes: &[u8], is_last: bool) {
-        if array.kind == FieldKind::Reference {
+    fn visit_elements(&mut self, array: &ArrayHead, bytes: &[u8], is_last: bool) {
+        if array.element_kind == FieldKind::Reference {
             let null_count = bytes.chunks_exact(self.plan.id_bytes).filter(|id| id.iter().all(|&byte| byte == 0));
-            self.array_null_count += null_count.count() as u32;
+            self.current_array_null_count += null_count.count() as u32;
             if is_last {
-                self.reference_arrays.push((self.array_node, array.length, self.array_null_count));
+                self.reference_arrays.push((self.current_array_node, array.length, self.current_array_null_count));
             }
             return;
         }
         if is_last && self.partial_hash.is_none() {
-            self.plan.set_key(self.array_number, key_of(array.kind, bytes));
+            self.plan.set_key(self.current_array_number, content_key_of(array.element_kind, bytes));
             return;
         }
         let (hash, is_zero) = self.partial_hash.get_or_insert_with(|| (XxHash3_128::new(), true));
         hash.write(bytes);
         *is_zero &= bytes.iter().all(|&byte| byte == 0);
         if is_last && let Some((hash, is_zero)) = self.partial_hash.take() {
-            self.plan.set_key(self.array_number, key_of_hash(array.kind, hash.finish_128(), is_zero));
+            self.plan.set_key(
+                self.current_array_number,
+                content_key_of_hash(array.element_kind, hash.finish_128(), is_zero),
+            );
         }
     }
 }

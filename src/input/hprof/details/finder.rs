@@ -1,6 +1,6 @@
 //! Finds the records of single objects in the file again.
 //!
-//! Nothing is kept for an object. A table says which part of the file has objects of which ids: that megabyte is read, and
+//! Nothing is kept for an object. A table says which part of the file has objects of which ids: that part is read, and
 //! a list of its objects made. The parts that were read last stay in memory, for objects that are printed together lie
 //! together.
 
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::graph::{Column, ColumnSink, ColumnSource};
 use crate::input::hprof::records::{ClassDump, SubRecordLength, sub_record_length};
 use crate::input::hprof::segments::block_parts::FileExtent;
-use crate::input::hprof::wire::{id_of, sub};
+use crate::input::hprof::wire::{id_at_with_width, sub_record_tags};
 use crate::input::{RandomAccess, ReadError, RereadableFile};
 
-/// Parts that stay in memory: some 45 MB.
+/// Parts that stay in memory: some 45 MB in dumps without large arrays.
 const MAX_CACHED_PARTS: usize = 32;
 /// A part is never longer, whatever an index says.
 pub const MAX_PART_BYTES: u64 = 64 << 20;
@@ -27,9 +27,9 @@ pub struct ObjectPlaces {
     /// In the order of the file.
     pub extents: Vec<FileExtent>,
     /// Class objects and the offsets of their class dumps, ascending by id.
-    pub classes: Vec<(u64, u64)>,
+    pub class_dump_offsets: Vec<(u64, u64)>,
     /// Objects that have several records, ascending.
-    pub repeated: Vec<u64>,
+    pub repeated_ids: Vec<u64>,
     /// The class object that the boot loader holds as its own: that of `java.lang.ClassLoader`.
     pub class_held_by_boot_loader: Option<u64>,
 }
@@ -37,7 +37,7 @@ pub struct ObjectPlaces {
 impl ObjectPlaces {
     /// The places back from an index.
     pub fn from_stored(columns: &dyn ColumnSource) -> Option<Self> {
-        let column = |name: &str| -> Option<Column<u64>> { Column::stored(columns, name, u64::MAX) };
+        let column = |name: &str| -> Option<Column<u64>> { Column::from_stored(columns, name, u64::MAX) };
         let (head, extents, classes) = (column("hprof.head")?, column("hprof.extents")?, column("hprof.classes")?);
         let repeated = column("hprof.repeated")?.all_values().to_vec();
         let &[id_bytes @ (4 | 8), has_boot, boot] = head.all_values() else { return None };
@@ -47,14 +47,20 @@ impl ObjectPlaces {
         Some(ObjectPlaces {
             id_bytes: id_bytes as usize,
             extents: extents.collect(),
-            classes: classes.collect(),
-            repeated,
+            class_dump_offsets: classes.collect(),
+            repeated_ids: repeated,
             class_held_by_boot_loader: (has_boot == 1).then_some(boot),
         })
     }
 
     pub fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
-        let ObjectPlaces { id_bytes, extents, classes, repeated, class_held_by_boot_loader: of_boot_loader } = self;
+        let ObjectPlaces {
+            id_bytes,
+            extents,
+            class_dump_offsets: classes,
+            repeated_ids: repeated,
+            class_held_by_boot_loader: of_boot_loader,
+        } = self;
         let head = vec![*id_bytes as u64, of_boot_loader.is_some().into(), of_boot_loader.unwrap_or(0)];
         Column::from(head).store(sink, "hprof.head")?;
         let extents = extents.iter().flat_map(|one| [one.offset, one.bytes, one.min_id, one.max_id]);
@@ -77,7 +83,7 @@ struct FilePart {
     extent_index: usize,
     bytes: Vec<u8>,
     /// Ids of its objects and where in `bytes` they are, ascending.
-    objects: Vec<(u64, u32)>,
+    object_offsets: Vec<(u64, u32)>,
 }
 
 /// Finds the records of objects.
@@ -110,7 +116,7 @@ impl RecordFinder {
         Ok(bytes)
     }
 
-    fn part(&self, extent: usize) -> Result<Arc<FilePart>, ReadError> {
+    fn load_part(&self, extent: usize) -> Result<Arc<FilePart>, ReadError> {
         let mut parts = self.cached_parts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = parts.iter().position(|part| part.extent_index == extent)
             && let Some(part) = parts.remove(at)
@@ -120,8 +126,8 @@ impl RecordFinder {
         }
         let FileExtent { offset, bytes, .. } = self.places.extents[extent];
         let bytes = self.read(offset..offset.saturating_add(bytes.min(MAX_PART_BYTES)))?;
-        let objects = objects_in(&bytes, self.places.id_bytes);
-        let part = Arc::new(FilePart { extent_index: extent, bytes, objects });
+        let objects = object_offsets_in(&bytes, self.places.id_bytes);
+        let part = Arc::new(FilePart { extent_index: extent, bytes, object_offsets: objects });
         if parts.len() == MAX_CACHED_PARTS {
             parts.pop_front();
         }
@@ -135,9 +141,9 @@ impl RecordFinder {
             if id < extent.min_id || id > extent.max_id {
                 continue;
             }
-            let part = self.part(number)?;
-            let Ok(at) = part.objects.binary_search_by_key(&id, |object| object.0) else { continue };
-            let at = part.objects[at].1 as usize;
+            let part = self.load_part(number)?;
+            let Ok(at) = part.object_offsets.binary_search_by_key(&id, |object| object.0) else { continue };
+            let at = part.object_offsets[at].1 as usize;
             let SubRecordLength::Known(length) = sub_record_length(&part.bytes[at..], self.places.id_bytes) else {
                 continue;
             };
@@ -148,7 +154,7 @@ impl RecordFinder {
 
     /// The object's sub-record, of its values or elements at most so many bytes. `None` where there is none: for class
     /// objects, which have class dumps, and for what is not in the file as it is now.
-    pub fn find(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
+    pub fn find_sub_record(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
         let Some((part, at, length)) = self.locate(id)? else { return Ok(None) };
         let wanted = length.min((10 + 2 * self.places.id_bytes).saturating_add(most_bytes) as u64);
         let bytes = match part.bytes.get(at..at.saturating_add(wanted as usize)) {
@@ -163,7 +169,7 @@ impl RecordFinder {
     }
 
     /// Bytes of the elements of an array of primitive values, from one of them on; fewer where they or the dump end before.
-    pub fn element_bytes(&self, id: u64, from: u64, most_bytes: u64) -> Result<Vec<u8>, ReadError> {
+    pub fn read_elements(&self, id: u64, from: u64, most_bytes: u64) -> Result<Vec<u8>, ReadError> {
         let Some((part, at, length)) = self.locate(id)? else { return Ok(Vec::new()) };
         let record = self.places.extents[part.extent_index].offset + at as u64;
         let start = record.saturating_add(10 + self.places.id_bytes as u64).saturating_add(from);
@@ -172,12 +178,12 @@ impl RecordFinder {
 
     /// The class dump of a class object; `None` for other objects, and where the file has none there any more.
     pub fn class_dump(&self, id: u64) -> Result<Option<ClassDump>, ReadError> {
-        let Ok(at) = self.places.classes.binary_search_by_key(&id, |class| class.0) else { return Ok(None) };
-        let offset = self.places.classes[at].1;
+        let Ok(at) = self.places.class_dump_offsets.binary_search_by_key(&id, |class| class.0) else { return Ok(None) };
+        let offset = self.places.class_dump_offsets[at].1;
         let mut wanted = 1 << 12;
         loop {
             let bytes = self.read(offset..offset.saturating_add(wanted))?;
-            if bytes.first() != Some(&sub::CLASS_DUMP) {
+            if bytes.first() != Some(&sub_record_tags::CLASS_DUMP) {
                 return Ok(None);
             }
             match ClassDump::parse(&bytes[1..], self.places.id_bytes, offset) {
@@ -190,13 +196,15 @@ impl RecordFinder {
 }
 
 /// The objects of a run of sub-records and where they are, ascending by id; of several with one id the first.
-fn objects_in(bytes: &[u8], id_bytes: usize) -> Vec<(u64, u32)> {
+fn object_offsets_in(bytes: &[u8], id_bytes: usize) -> Vec<(u64, u32)> {
     let mut objects = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let SubRecordLength::Known(length) = sub_record_length(&bytes[at..], id_bytes) else { break };
-        if matches!(bytes[at], sub::INSTANCE..=sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA)
-            && let Some(id) = id_of(bytes, at + 1, id_bytes)
+        if matches!(
+            bytes[at],
+            sub_record_tags::INSTANCE..=sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA
+        ) && let Some(id) = id_at_with_width(bytes, at + 1, id_bytes)
         {
             objects.push((id, at as u32));
         }

@@ -7,7 +7,7 @@ use super::finder::RecordFinder;
 use super::object_pass::{ObjectVisitor, visit_objects};
 use super::values::{FieldPlace, field_places, value_at};
 use crate::graph::{FieldKind, GraphNameId, HeapGraph, NodeId, NodeSet, TypeId};
-use crate::input::hprof::wire::id_of;
+use crate::input::hprof::wire::id_at_with_width;
 use crate::input::{ReadError, Value};
 
 /// The field of the first object of each pair that refers to the second, and what declares it; `None` where the first is
@@ -26,12 +26,12 @@ pub fn fields_between(
         id_bytes: finder.places.id_bytes,
         sources: &sources,
         pairs,
-        places: FxHashMap::default(),
-        found: Vec::new(),
+        reference_places_by_type: FxHashMap::default(),
+        found_fields: Vec::new(),
     };
     let mut names = vec![None; pairs.len()];
     for visitor in visit_objects(&finder.places, &finder.reread, make)? {
-        for (at, declaring, name) in visitor.found {
+        for (at, declaring, name) in visitor.found_fields {
             names[at as usize] = Some((declaring, name));
         }
     }
@@ -45,16 +45,16 @@ struct FieldNameVisitor<'p> {
     sources: &'p NodeSet,
     pairs: &'p [(NodeId, NodeId)],
     /// References of types that were met.
-    places: FxHashMap<TypeId, Vec<FieldPlace>>,
+    reference_places_by_type: FxHashMap<TypeId, Vec<FieldPlace>>,
     /// (pair, class that declares the field, its name).
-    found: Vec<(u32, TypeId, GraphNameId)>,
+    found_fields: Vec<(u32, TypeId, GraphNameId)>,
 }
 
 impl ObjectVisitor for FieldNameVisitor<'_> {
-    fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
+    fn visit_instance(&mut self, id: u64, _: u64, values: &[u8]) {
         let Some(from) = self.graph.node_of_id(id).filter(|&node| self.sources.contains(node)) else { return };
         let type_id = self.graph.type_of(from);
-        let places = self.places.entry(type_id).or_insert_with(|| {
+        let places = self.reference_places_by_type.entry(type_id).or_insert_with(|| {
             let mut places = field_places(self.graph, type_id, self.id_bytes);
             places.retain(|place| place.field.kind == FieldKind::Reference);
             places
@@ -63,7 +63,7 @@ impl ObjectVisitor for FieldNameVisitor<'_> {
         let mut left = self.pairs[first..].iter().take_while(|pair| pair.0 == from).count();
         let pairs = &self.pairs[first..first + left];
         for place in places.iter() {
-            let target = id_of(values, place.offset, self.id_bytes).filter(|&id| id != 0);
+            let target = id_at_with_width(values, place.offset, self.id_bytes).filter(|&id| id != 0);
             let Some(to) = target.and_then(|id| self.graph.node_of_id(id)) else { continue };
             // Of several fields the first.
             let start = pairs.partition_point(|pair| pair.1 < to);
@@ -71,8 +71,8 @@ impl ObjectVisitor for FieldNameVisitor<'_> {
                 if pair.1 != to {
                     break;
                 }
-                if !self.found.iter().rev().take(pairs.len()).any(|found| found.0 == (first + at) as u32) {
-                    self.found.push(((first + at) as u32, place.declaring, place.field.name));
+                if !self.found_fields.iter().rev().take(pairs.len()).any(|found| found.0 == (first + at) as u32) {
+                    self.found_fields.push(((first + at) as u32, place.declaring_type, place.field.name));
                     left -= 1;
                 }
             }
@@ -94,12 +94,12 @@ pub fn values_of_fields(
         graph,
         id_bytes,
         names,
-        places: FxHashMap::default(),
-        found: vec![Vec::new(); names.len()],
+        wanted_fields_by_type: FxHashMap::default(),
+        values_by_name: vec![Vec::new(); names.len()],
     };
     let mut columns = vec![Vec::new(); names.len()];
     for visitor in visit_objects(&finder.places, &finder.reread, make)? {
-        columns.iter_mut().zip(visitor.found).for_each(|(column, found)| column.extend(found));
+        columns.iter_mut().zip(visitor.values_by_name).for_each(|(column, found)| column.extend(found));
     }
     for column in &mut columns {
         column.sort_by_key(|(node, _)| *node);
@@ -113,17 +113,17 @@ struct FieldValueVisitor<'p> {
     id_bytes: usize,
     names: &'p [&'p str],
     /// Of types that were met: the wanted fields, each with its name's place, its kind, and where it is in the values.
-    places: FxHashMap<TypeId, Vec<(usize, FieldKind, usize)>>,
+    wanted_fields_by_type: FxHashMap<TypeId, Vec<(usize, FieldKind, usize)>>,
     /// By name: objects with such a field, and its value.
-    found: Vec<Vec<(NodeId, Value)>>,
+    values_by_name: Vec<Vec<(NodeId, Value)>>,
 }
 
 impl ObjectVisitor for FieldValueVisitor<'_> {
-    fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
+    fn visit_instance(&mut self, id: u64, _: u64, values: &[u8]) {
         let Some(node) = self.graph.node_of_id(id) else { return };
         let type_id = self.graph.type_of(node);
         let (graph, id_bytes, names) = (self.graph, self.id_bytes, self.names);
-        let places = self.places.entry(type_id).or_insert_with(|| {
+        let places = self.wanted_fields_by_type.entry(type_id).or_insert_with(|| {
             let mut wanted: Vec<(usize, FieldKind, usize)> = Vec::new();
             for place in field_places(graph, type_id, id_bytes) {
                 let name = names.binary_search(&graph.types().text(place.field.name));
@@ -138,7 +138,7 @@ impl ObjectVisitor for FieldValueVisitor<'_> {
         });
         for &(name, kind, at) in places.iter() {
             if let Some(value) = value_at(graph, kind, values, at, id_bytes) {
-                self.found[name].push((node, value));
+                self.values_by_name[name].push((node, value));
             }
         }
     }

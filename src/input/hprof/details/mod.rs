@@ -12,13 +12,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{fmt, io};
 
 use super::records::{ClassDump, ClassReference};
-use super::wire::sub;
+use super::wire::sub_record_tags;
 use crate::graph::{ColumnSink, FieldKind, GraphNameId, HeapGraph, NodeId, TypeId};
 use crate::input::{
     ArrayElements, Contents, FieldValue, ObjectDetails, ReadError, ReferenceName, RereadableFile, ShownValue,
     StringColumns, Text, Value, WantedContents,
 };
-use contents::contents;
+use contents::read_contents;
 use finder::{ObjectPlaces, RecordFinder};
 use many_fields::{fields_between, values_of_fields};
 use shown_values::{TextSource, shown_values, text_sources, visit_whole_text};
@@ -68,7 +68,7 @@ impl HprofDetails {
 
     fn static_fields(&self, graph: &HeapGraph, node: NodeId, dump: &ClassDump) -> Vec<FieldValue> {
         let types = graph.types();
-        let Some(class) = types.of_class_object(node) else { return Vec::new() };
+        let Some(class) = types.type_of_class_object(node) else { return Vec::new() };
         let names = types.fields(class).iter().filter(|field| field.is_static);
         let fields = dump.statics.iter().zip(names).map(|(one, field)| FieldValue {
             name: ReferenceName::StaticField(types.text(field.name).into()),
@@ -94,8 +94,8 @@ impl HprofDetails {
             return Ok(self.class_reference_names(graph, from, &dump));
         }
         let is_kept = |value: &Value| matches!(value, Value::Object(_));
-        Ok(match self.finder.find(id, NO_BYTE_LIMIT)? {
-            Some(record) if record.tag == sub::INSTANCE => {
+        Ok(match self.finder.find_sub_record(id, NO_BYTE_LIMIT)? {
+            Some(record) if record.tag == sub_record_tags::INSTANCE => {
                 let fields = self.instance_fields(graph, from, &record.bytes).into_iter();
                 fields.filter(|field| is_kept(&field.value)).map(|field| field.name).collect()
             }
@@ -135,17 +135,19 @@ impl ObjectDetails for HprofDetails {
         if let Some(dump) = self.finder.class_dump(id)? {
             return Ok(self.static_fields(graph, node, &dump));
         }
-        Ok(match self.finder.find(id, NO_BYTE_LIMIT)? {
-            Some(record) if record.tag == sub::INSTANCE => self.instance_fields(graph, node, &record.bytes),
+        Ok(match self.finder.find_sub_record(id, NO_BYTE_LIMIT)? {
+            Some(record) if record.tag == sub_record_tags::INSTANCE => self.instance_fields(graph, node, &record.bytes),
             _ => Vec::new(),
         })
     }
 
     fn elements(&self, graph: &HeapGraph, node: NodeId, limit: usize) -> Result<Option<ArrayElements>, ReadError> {
-        let Some(record) = self.finder.find(graph.original_id(node), limit.saturating_mul(8))? else { return Ok(None) };
+        let Some(record) = self.finder.find_sub_record(graph.original_id(node), limit.saturating_mul(8))? else {
+            return Ok(None);
+        };
         Ok(parsed_array(&record, self.id_bytes()).map(|(kind, length, bytes)| {
             let first = array_values(graph, kind, bytes, self.id_bytes());
-            ArrayElements { length, kind, first_elements: first.take(limit).collect() }
+            ArrayElements { length, element_kind: kind, first_elements: first.take(limit).collect() }
         }))
     }
 
@@ -196,7 +198,7 @@ impl ObjectDetails for HprofDetails {
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        contents(&self.finder, graph, self.text_sources.get_or_init(|| text_sources(graph)), wanted)
+        read_contents(&self.finder, graph, self.text_sources.get_or_init(|| text_sources(graph)), wanted)
     }
 
     fn has_texts(&self) -> bool {

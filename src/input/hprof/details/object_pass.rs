@@ -8,7 +8,7 @@ use super::finder::{MAX_PART_BYTES, ObjectPlaces};
 use crate::graph::FieldKind;
 use crate::input::hprof::records::{SubRecordLength, sub_record_length};
 use crate::input::hprof::segments::block_parts::FileExtent;
-use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
+use crate::input::hprof::wire::{id_at_with_width, primitive_kind, sub_record_tags, u32_at};
 use crate::input::{RandomAccess, ReadError, RereadableFile, Source};
 
 /// Bytes of an array that come at once where it is not in its part of the file.
@@ -16,34 +16,34 @@ const ARRAY_PIECE_BYTES: usize = 1 << 20;
 
 /// The head of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ArrayRecord {
+pub struct ArrayHead {
     pub id: u64,
-    pub kind: FieldKind,
+    pub element_kind: FieldKind,
     pub length: u32,
 }
 
 /// Work on the objects of a pass. Each thread has one.
 pub trait ObjectVisitor: Send {
     /// An instance of a class and the bytes of its fields.
-    fn instance(&mut self, _id: u64, _class: u64, _values: &[u8]) {}
+    fn visit_instance(&mut self, _id: u64, _class: u64, _values: &[u8]) {}
 
     /// An array; true to have its elements.
-    fn array(&mut self, _array: &ArrayRecord) -> bool {
+    fn visit_array(&mut self, _array: &ArrayHead) -> bool {
         false
     }
 
     /// The next bytes of the elements of the array that was wanted last; `is_last` with the last of them, which come even
     /// when there are none.
-    fn elements(&mut self, _array: &ArrayRecord, _bytes: &[u8], _is_last: bool) {}
+    fn visit_elements(&mut self, _array: &ArrayHead, _bytes: &[u8], _is_last: bool) {}
 }
 
 /// Objects that have several records are shown once, with the first: on all threads none of them, and then these alone in
 /// the order of the file.
 struct FirstRecordFilter<'p> {
     /// Their ids, ascending.
-    repeated: &'p [u64],
+    repeated_ids: &'p [u64],
     /// Those of them that were shown; empty while they are left out.
-    shown: Vec<bool>,
+    were_shown: Vec<bool>,
     /// Objects with one record are shown too.
     shows_unrepeated: bool,
 }
@@ -52,8 +52,8 @@ impl FirstRecordFilter<'_> {
     /// Is the next record of this object to be shown? Notes it where there are several.
     #[inline]
     fn admit_record(&mut self, id: u64) -> bool {
-        match self.repeated.binary_search(&id) {
-            Ok(at) => self.shown.get_mut(at).is_some_and(|shown| !std::mem::replace(shown, true)),
+        match self.repeated_ids.binary_search(&id) {
+            Ok(at) => self.were_shown.get_mut(at).is_some_and(|shown| !std::mem::replace(shown, true)),
             Err(_) => self.shows_unrepeated,
         }
     }
@@ -66,11 +66,14 @@ pub fn visit_objects<V: ObjectVisitor>(
     reread: &RereadableFile,
     make: impl Fn() -> V + Sync,
 ) -> Result<Vec<V>, ReadError> {
-    let repeated = &places.repeated[..];
+    let repeated = &places.repeated_ids[..];
     let in_order = |input: &mut dyn PassInput, with_others| -> Result<V, ReadError> {
         let (mut visitor, mut part) = (make(), Vec::new());
-        let mut once =
-            FirstRecordFilter { repeated, shown: vec![false; repeated.len()], shows_unrepeated: with_others };
+        let mut once = FirstRecordFilter {
+            repeated_ids: repeated,
+            were_shown: vec![false; repeated.len()],
+            shows_unrepeated: with_others,
+        };
         let has_any = |extent: &&FileExtent| {
             let from = repeated.partition_point(|&id| id < extent.min_id);
             with_others || repeated.get(from).is_some_and(|&id| id <= extent.max_id)
@@ -87,7 +90,7 @@ pub fn visit_objects<V: ObjectVisitor>(
     let work = |_: usize| -> Result<V, ReadError> {
         let mut file = reread.random_access()?;
         let (mut visitor, mut part) = (make(), Vec::new());
-        let mut once = FirstRecordFilter { repeated, shown: Vec::new(), shows_unrepeated: true };
+        let mut once = FirstRecordFilter { repeated_ids: repeated, were_shown: Vec::new(), shows_unrepeated: true };
         while let Some(extent) = places.extents.get(next.fetch_add(1, Ordering::Relaxed))
             && !has_failed.load(Ordering::Relaxed)
         {
@@ -168,22 +171,23 @@ fn visit_part(
         let rest = &part[at..];
         let SubRecordLength::Known(length) = sub_record_length(rest, id_bytes) else { break };
         match rest[0] {
-            sub::INSTANCE => {
-                if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes))
+            sub_record_tags::INSTANCE => {
+                if let (Some(id), Some(class)) =
+                    (id_at_with_width(rest, 1, id_bytes), id_at_with_width(rest, 5 + id_bytes, id_bytes))
                     && once.admit_record(id)
                 {
                     let end = rest.len().min(usize::try_from(length).unwrap_or(usize::MAX));
-                    visitor.instance(id, class, rest.get(9 + 2 * id_bytes..end).unwrap_or(&[]));
+                    visitor.visit_instance(id, class, rest.get(9 + 2 * id_bytes..end).unwrap_or(&[]));
                 }
             }
-            sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => {
-                if let Some((array, head)) = array_of(rest, id_bytes)
+            sub_record_tags::OBJECT_ARRAY | sub_record_tags::PRIMITIVE_ARRAY => {
+                if let Some((array, head)) = array_head_of(rest, id_bytes)
                     && once.admit_record(array.id)
-                    && visitor.array(&array)
+                    && visitor.visit_array(&array)
                 {
                     let elements = length - head as u64;
                     match rest.get(head..head.saturating_add(usize::try_from(elements).unwrap_or(usize::MAX))) {
-                        Some(bytes) => visitor.elements(&array, bytes, true),
+                        Some(bytes) => visitor.visit_elements(&array, bytes, true),
                         // A large one, whose head alone is in the part; it is the last.
                         None => {
                             let offset = extent.offset + (at + head) as u64;
@@ -201,18 +205,18 @@ fn visit_part(
 }
 
 /// The head of an array, and where in the record its elements begin.
-fn array_of(record: &[u8], id_bytes: usize) -> Option<(ArrayRecord, usize)> {
-    let (id, length) = (id_of(record, 1, id_bytes)?, u32_at(record, 5 + id_bytes)?);
-    if record[0] == sub::OBJECT_ARRAY {
-        return Some((ArrayRecord { id, kind: FieldKind::Reference, length }, 9 + 2 * id_bytes));
+fn array_head_of(record: &[u8], id_bytes: usize) -> Option<(ArrayHead, usize)> {
+    let (id, length) = (id_at_with_width(record, 1, id_bytes)?, u32_at(record, 5 + id_bytes)?);
+    if record[0] == sub_record_tags::OBJECT_ARRAY {
+        return Some((ArrayHead { id, element_kind: FieldKind::Reference, length }, 9 + 2 * id_bytes));
     }
     let kind = primitive_kind(*record.get(9 + id_bytes)?)?;
-    Some((ArrayRecord { id, kind, length }, 10 + id_bytes))
+    Some((ArrayHead { id, element_kind: kind, length }, 10 + id_bytes))
 }
 
 /// Shows the elements of an array that is longer than its part of the file, piece by piece.
 fn visit_large_array(
-    array: &ArrayRecord,
+    array: &ArrayHead,
     offset: u64,
     bytes: u64,
     input: &mut dyn PassInput,
@@ -225,7 +229,7 @@ fn visit_large_array(
         input.read(offset + done, wanted, piece)?;
         done += piece.len() as u64;
         let is_cut = piece.len() < wanted;
-        visitor.elements(array, piece, is_cut || done == bytes);
+        visitor.visit_elements(array, piece, is_cut || done == bytes);
         if is_cut {
             break;
         }

@@ -6,14 +6,14 @@
 use super::finder::{RecordFinder, SubRecord};
 use super::values::{instance_values, reference_value};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
-use crate::input::hprof::wire::sub;
+use crate::input::hprof::wire::sub_record_tags;
 use crate::input::{ReadError, ShownValue, Text, Value};
 
 /// Bytes of a text that are handed on at a time.
 const TEXT_PIECE_BYTES: u64 = 1 << 20;
 
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
-const MAX_VALUE_BYTES: usize = 1 << 16;
+const MAX_INSTANCE_VALUE_BYTES: usize = 1 << 16;
 
 /// Classes of boxed primitive values.
 const BOX_CLASSES: [&str; 8] = [
@@ -45,7 +45,7 @@ pub enum TextSource {
 /// By type: where its objects have their short text, if they have one.
 pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
     let types = graph.types();
-    types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
+    types.map_by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => TextSource::String,
         "java.lang.Class" => TextSource::PrimitiveClass(type_id),
         name if BOX_CLASSES.contains(&name) => TextSource::BoxedPrimitive,
@@ -69,7 +69,7 @@ enum WantedText {
 struct ObjectSearch {
     id: u64,
     /// The index of the object it is for.
-    for_index: usize,
+    answer_index: usize,
     wanted: WantedText,
 }
 
@@ -92,7 +92,7 @@ pub fn shown_values(
     let mut said: Vec<Option<ShownValue>> = vec![None; nodes.len()];
     let mut searches = Vec::new();
     for (place, &node) in nodes.iter().enumerate() {
-        if let Some(class) = graph.types().of_class_object(node) {
+        if let Some(class) = graph.types().type_of_class_object(node) {
             let text = format!("class {}", graph.type_name(class));
             said[place] = Some(ShownValue::Name(Text { text, is_cut: false }));
             continue;
@@ -101,7 +101,7 @@ pub fn shown_values(
         if source != TextSource::Nothing {
             searches.push(ObjectSearch {
                 id: graph.original_id(node),
-                for_index: place,
+                answer_index: place,
                 wanted: WantedText::ShortText(source),
             });
         }
@@ -109,18 +109,18 @@ pub fn shown_values(
     while !searches.is_empty() {
         searches.sort_unstable_by_key(|search| search.id);
         let mut next = Vec::new();
-        for ObjectSearch { id, for_index: place, wanted } in searches {
+        for ObjectSearch { id, answer_index: place, wanted } in searches {
             let most_bytes = match wanted {
                 WantedText::Characters { start, .. } => {
                     start.saturating_add(most_units).saturating_add(1).saturating_mul(2)
                 }
-                _ => MAX_VALUE_BYTES,
+                _ => MAX_INSTANCE_VALUE_BYTES,
             };
-            let Some(record) = finder.find(id, most_bytes)? else { continue };
+            let Some(record) = finder.find_sub_record(id, most_bytes)? else { continue };
             match find_value_in_record(finder, graph, &record, wanted, most_units) {
                 LookupOutcome::Found(value) => said[place] = Some(value),
                 LookupOutcome::LookIn(node, wanted) => {
-                    next.push(ObjectSearch { id: graph.original_id(node), for_index: place, wanted })
+                    next.push(ObjectSearch { id: graph.original_id(node), answer_index: place, wanted })
                 }
                 LookupOutcome::Nothing => {}
             }
@@ -140,12 +140,13 @@ fn find_value_in_record(
 ) -> LookupOutcome {
     match wanted {
         WantedText::ShortText(TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
-            match value_of(finder, graph, record, "name", Some(class)) {
+            match field_value_of(finder, graph, record, "name", Some(class)) {
                 Some(Value::Object(name)) => LookupOutcome::LookIn(name, WantedText::Name),
                 _ => LookupOutcome::Nothing,
             }
         }
-        WantedText::ShortText(TextSource::BoxedPrimitive) => match value_of(finder, graph, record, "value", None) {
+        WantedText::ShortText(TextSource::BoxedPrimitive) => match field_value_of(finder, graph, record, "value", None)
+        {
             Some(
                 value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
             ) => LookupOutcome::Found(ShownValue::from(value)),
@@ -153,7 +154,9 @@ fn find_value_in_record(
         },
         WantedText::ShortText(TextSource::String) => find_characters_of_string(finder, graph, record, false),
         WantedText::ShortText(TextSource::Nothing) => LookupOutcome::Nothing,
-        WantedText::Name if record.tag == sub::INSTANCE => find_characters_of_string(finder, graph, record, true),
+        WantedText::Name if record.tag == sub_record_tags::INSTANCE => {
+            find_characters_of_string(finder, graph, record, true)
+        }
         // Threads of JDK 7 and before have arrays.
         WantedText::Name => {
             read_characters(finder, record, CharacterRange { is_wide: false, start: 0, count: None }, most_units)
@@ -176,7 +179,7 @@ fn find_characters_of_string(
     record: &SubRecord,
     is_name: bool,
 ) -> LookupOutcome {
-    let value = |name: &str| value_of(finder, graph, record, name, None);
+    let value = |name: &str| field_value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
         Some(Value::Integer(number)) => usize::try_from(number).ok(),
         _ => None,
@@ -198,7 +201,7 @@ pub fn visit_whole_text(
     take: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Result<Option<bool>, ReadError> {
     let mut id = graph.original_id(node);
-    let Some(record) = finder.find(id, MAX_VALUE_BYTES)? else { return Ok(None) };
+    let Some(record) = finder.find_sub_record(id, MAX_INSTANCE_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
     if source == TextSource::String {
         let LookupOutcome::LookIn(array, WantedText::Characters { is_wide, start, count, .. }) =
@@ -209,7 +212,7 @@ pub fn visit_whole_text(
         (id, is_text, part) =
             (graph.original_id(array), true, (is_wide, start as u64, count.map(|count| count as u64)));
     }
-    let head = finder.find(id, 0)?;
+    let head = finder.find_sub_record(id, 0)?;
     let Some((kind, length, _)) =
         head.as_ref().and_then(|head| super::values::parsed_array(head, finder.places.id_bytes))
     else {
@@ -226,7 +229,7 @@ pub fn visit_whole_text(
     let end = count.map_or(there, |count| there.min(start.saturating_add(count))) * width;
     let mut at = start.saturating_mul(width);
     while at < end {
-        let mut bytes = finder.element_bytes(id, at, (end - at).min(TEXT_PIECE_BYTES))?;
+        let mut bytes = finder.read_elements(id, at, (end - at).min(TEXT_PIECE_BYTES))?;
         let is_last = at + bytes.len() as u64 >= end;
         let units = units_of(kind, is_wide, &bytes).filter(|_| is_text || width == 2);
         let mut units: Vec<u16> = units.into_iter().flatten().collect();
@@ -248,14 +251,14 @@ pub fn visit_whole_text(
 }
 
 /// The value of an instance's field, of the class that declares it where several may.
-fn value_of(
+fn field_value_of(
     finder: &RecordFinder,
     graph: &HeapGraph,
     record: &SubRecord,
     name: &str,
     declaring: Option<TypeId>,
 ) -> Option<Value> {
-    let type_id = type_of(graph, record, finder.places.id_bytes)?;
+    let type_id = type_of_record(graph, record, finder.places.id_bytes)?;
     let mut values = instance_values(graph, type_id, &record.bytes, finder.places.id_bytes);
     values.find_map(|(class, field, value)| {
         let is_wanted = graph.types().text(field.name) == name && declaring.is_none_or(|declaring| declaring == class);
@@ -263,10 +266,10 @@ fn value_of(
     })
 }
 
-fn type_of(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
-    let id = crate::input::hprof::wire::id_of(&record.bytes, 1, id_bytes)?;
+fn type_of_record(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
+    let id = crate::input::hprof::wire::id_at_with_width(&record.bytes, 1, id_bytes)?;
     match (record.tag, reference_value(graph, id)) {
-        (sub::INSTANCE, Value::Object(node)) => Some(graph.type_of(node)),
+        (sub_record_tags::INSTANCE, Value::Object(node)) => Some(graph.type_of(node)),
         _ => None,
     }
 }

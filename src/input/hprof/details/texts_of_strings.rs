@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::finder::RecordFinder;
-use super::object_pass::{ArrayRecord, ObjectVisitor, visit_objects};
+use super::object_pass::{ArrayHead, ObjectVisitor, visit_objects};
 use super::shown_values::{CharacterRange, characters_in};
-use super::values::key_of;
+use super::values::content_key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, StringColumns, Text};
@@ -16,9 +16,9 @@ const MAX_ARRAY_BYTES: usize = 64 << 20;
 /// Strings by the arrays that hold their characters.
 struct StringsByArray<'g> {
     graph: &'g HeapGraph,
-    arrays: NodeNumbers,
+    array_numbers: NodeNumbers,
     /// (array, string), ascending.
-    pairs: Vec<(u32, u32)>,
+    array_string_pairs: Vec<(u32, u32)>,
     /// By number of the array: where its strings begin.
     first_pairs: Vec<u32>,
 }
@@ -35,12 +35,12 @@ impl<'g> StringsByArray<'g> {
                 starts.push(at as u32);
             }
         }
-        StringsByArray { graph, arrays: NodeNumbers::new(set), pairs, first_pairs: starts }
+        StringsByArray { graph, array_numbers: NodeNumbers::new(set), array_string_pairs: pairs, first_pairs: starts }
     }
 
-    fn strings(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.first_pairs.get(number + 1).map_or(self.pairs.len(), |&start| start as usize);
-        self.pairs[self.first_pairs[number] as usize..end].iter().map(|&(_, string)| string as usize)
+    fn strings_of(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.first_pairs.get(number + 1).map_or(self.array_string_pairs.len(), |&start| start as usize);
+        self.array_string_pairs[self.first_pairs[number] as usize..end].iter().map(|&(_, string)| string as usize)
     }
 }
 
@@ -50,28 +50,28 @@ struct CharacterArrayVisitor<'p, F> {
     by_array: &'p StringsByArray<'p>,
     most_bytes: usize,
     visit: F,
-    current_array: usize,
-    bytes: Vec<u8>,
+    current_array_number: usize,
+    gathered_bytes: Vec<u8>,
 }
 
-impl<F: Fn(usize, &ArrayRecord, &[u8]) + Send> ObjectVisitor for CharacterArrayVisitor<'_, F> {
-    fn array(&mut self, array: &ArrayRecord) -> bool {
-        if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
+impl<F: Fn(usize, &ArrayHead, &[u8]) + Send> ObjectVisitor for CharacterArrayVisitor<'_, F> {
+    fn visit_array(&mut self, array: &ArrayHead) -> bool {
+        if !matches!(array.element_kind, FieldKind::Byte | FieldKind::Char) {
             return false;
         }
-        self.bytes.clear();
-        let number = self.by_array.graph.node_of_id(array.id).and_then(|node| self.by_array.arrays.number(node));
-        number.inspect(|&number| self.current_array = number).is_some()
+        self.gathered_bytes.clear();
+        let number = self.by_array.graph.node_of_id(array.id).and_then(|node| self.by_array.array_numbers.number(node));
+        number.inspect(|&number| self.current_array_number = number).is_some()
     }
 
-    fn elements(&mut self, array: &ArrayRecord, bytes: &[u8], is_last: bool) {
-        if is_last && self.bytes.is_empty() {
-            return (self.visit)(self.current_array, array, bytes);
+    fn visit_elements(&mut self, array: &ArrayHead, bytes: &[u8], is_last: bool) {
+        if is_last && self.gathered_bytes.is_empty() {
+            return (self.visit)(self.current_array_number, array, bytes);
         }
-        let room = self.most_bytes.saturating_sub(self.bytes.len()).min(bytes.len());
-        self.bytes.extend_from_slice(&bytes[..room]);
+        let room = self.most_bytes.saturating_sub(self.gathered_bytes.len()).min(bytes.len());
+        self.gathered_bytes.extend_from_slice(&bytes[..room]);
         if is_last {
-            (self.visit)(self.current_array, array, &self.bytes);
+            (self.visit)(self.current_array_number, array, &self.gathered_bytes);
         }
     }
 }
@@ -81,10 +81,16 @@ fn visit_character_arrays(
     finder: &RecordFinder,
     by_array: &StringsByArray<'_>,
     most_bytes: usize,
-    see: impl Fn(usize, &ArrayRecord, &[u8]) + Sync,
+    see: impl Fn(usize, &ArrayHead, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let see = &see;
-    let make = || CharacterArrayVisitor { by_array, most_bytes, visit: see, current_array: 0, bytes: Vec::new() };
+    let make = || CharacterArrayVisitor {
+        by_array,
+        most_bytes,
+        visit: see,
+        current_array_number: 0,
+        gathered_bytes: Vec::new(),
+    };
     visit_objects(&finder.places, &finder.reread, make).map(|_| ())
 }
 
@@ -103,11 +109,11 @@ pub fn visit_texts(
     let last = wanted.iter().map(|&at| part(at).0).max().unwrap_or(0);
     let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MAX_ARRAY_BYTES);
     visit_character_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
-        for at in by_array.strings(number) {
+        for at in by_array.strings_of(number) {
             let (start, count) = part(at);
             let count = count.map(|count| count as usize);
             let range = CharacterRange { is_wide: strings.are_wide[at], start, count };
-            let text = characters_in(array.kind, array.length.into(), bytes, range, most_units);
+            let text = characters_in(array.element_kind, array.length.into(), bytes, range, most_units);
             if let Some(text) = text {
                 take(at, text);
             }
@@ -116,7 +122,7 @@ pub fn visit_texts(
 }
 
 /// Gives strings that are parts of arrays the keys of their own parts.
-pub fn find_keys_of_string_parts(
+pub fn set_keys_of_string_parts(
     finder: &RecordFinder,
     graph: &HeapGraph,
     strings: &mut StringColumns,
@@ -124,12 +130,12 @@ pub fn find_keys_of_string_parts(
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = StringsByArray::new(graph, strings, 0..strings.len());
     visit_character_arrays(finder, &by_array, MAX_ARRAY_BYTES, |number, array, bytes| {
-        let width = array.kind.bytes(0) as usize;
-        for at in by_array.strings(number) {
+        let width = array.element_kind.bytes(0) as usize;
+        for at in by_array.strings_of(number) {
             let (start, count) = strings.array_parts[at];
             let start = (start as usize).saturating_mul(width).min(bytes.len());
             let end = start.saturating_add((count as usize).saturating_mul(width)).min(bytes.len());
-            let key = key_of(array.kind, &bytes[start..end]);
+            let key = content_key_of(array.element_kind, &bytes[start..end]);
             for (half, value) in keys[at].iter().zip(key.halves()) {
                 half.store(value, Ordering::Relaxed);
             }

@@ -5,12 +5,12 @@ use twox_hash::XxHash3_128;
 
 use super::finder::SubRecord;
 use crate::graph::{Field, FieldKind, HeapGraph, IdLookup, TypeId};
-use crate::input::hprof::wire::{id_of, primitive_kind, sub, u32_at};
+use crate::input::hprof::wire::{id_at_with_width, primitive_kind, sub_record_tags, u32_at};
 use crate::input::{ContentKey, Value};
 
 /// The value of a field or element that holds this id.
 pub fn reference_value(graph: &HeapGraph, id: u64) -> Value {
-    match graph.find(None, id) {
+    match graph.find_by_id(None, id) {
         _ if id == 0 => Value::Null,
         IdLookup::One(node) => Value::Object(node),
         _ => Value::Dangling(id),
@@ -20,7 +20,7 @@ pub fn reference_value(graph: &HeapGraph, id: u64) -> Value {
 /// The value of a field or element at an offset.
 pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<Value> {
     if kind == FieldKind::Reference {
-        return id_of(bytes, at, id_bytes).map(|id| reference_value(graph, id));
+        return id_at_with_width(bytes, at, id_bytes).map(|id| reference_value(graph, id));
     }
     primitive_at(kind, bytes, at)
 }
@@ -32,7 +32,7 @@ fn primitive_at(kind: FieldKind, bytes: &[u8], at: usize) -> Option<Value> {
 }
 
 /// The whole number, truth value or unit of a field; `None` for others, and where the record is too short.
-pub fn whole_number(kind: FieldKind, values: &[u8], at: usize) -> Option<i64> {
+pub fn whole_number_at(kind: FieldKind, values: &[u8], at: usize) -> Option<i64> {
     match primitive_at(kind, values, at)? {
         Value::Boolean(is_true) => Some(is_true.into()),
         Value::Char(unit) => Some(unit.into()),
@@ -60,8 +60,8 @@ pub fn instance_values<'g>(
 pub fn parsed_array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u8])> {
     let length = u64::from(u32_at(&record.bytes, 5 + id_bytes)?);
     let (kind, start) = match record.tag {
-        sub::OBJECT_ARRAY => (FieldKind::Reference, 9 + 2 * id_bytes),
-        sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
+        sub_record_tags::OBJECT_ARRAY => (FieldKind::Reference, 9 + 2 * id_bytes),
+        sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
             (primitive_kind(*record.bytes.get(9 + id_bytes)?)?, 10 + id_bytes)
         }
         _ => return None,
@@ -98,7 +98,7 @@ pub fn primitive_value(kind: FieldKind, raw: u64) -> Value {
 /// A field of the instances of a type.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldPlace {
-    pub declaring: TypeId,
+    pub declaring_type: TypeId,
     pub field: Field,
     /// In the bytes of values.
     pub offset: usize,
@@ -108,7 +108,7 @@ pub struct FieldPlace {
 pub fn field_places(graph: &HeapGraph, type_id: TypeId, id_bytes: usize) -> Vec<FieldPlace> {
     let mut at = 0;
     let fields = graph.types().instance_fields(type_id).map(|(declaring, field)| {
-        let place = FieldPlace { declaring, field, offset: at };
+        let place = FieldPlace { declaring_type: declaring, field, offset: at };
         at += field.kind.bytes(id_bytes as u32) as usize;
         place
     });
@@ -116,19 +116,19 @@ pub fn field_places(graph: &HeapGraph, type_id: TypeId, id_bytes: usize) -> Vec<
 }
 
 /// Types by the ids of their class objects.
-pub fn types_by_class(graph: &HeapGraph) -> FxHashMap<u64, TypeId> {
+pub fn types_by_class_id(graph: &HeapGraph) -> FxHashMap<u64, TypeId> {
     let types = graph.types();
     let of_type = |type_id| Some((graph.original_id(types.class_object(type_id)?), type_id));
     types.ids().filter_map(of_type).collect()
 }
 
 /// The key of the elements of an array.
-pub fn key_of(kind: FieldKind, bytes: &[u8]) -> ContentKey {
+pub fn content_key_of(kind: FieldKind, bytes: &[u8]) -> ContentKey {
     let is_zero = !bytes.is_empty() && bytes.iter().all(|&byte| byte == 0);
-    key_of_hash(kind, XxHash3_128::oneshot(bytes), is_zero)
+    content_key_of_hash(kind, XxHash3_128::oneshot(bytes), is_zero)
 }
 
 /// Arrays of two kinds are never equal.
-pub fn key_of_hash(kind: FieldKind, hash: u128, is_zero: bool) -> ContentKey {
+pub fn content_key_of_hash(kind: FieldKind, hash: u128, is_zero: bool) -> ContentKey {
     ContentKey::new(hash ^ (kind as u128).wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F), is_zero)
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::texts::TextRecords;
 use crate::graph::ClearableKind;
 use crate::input::hprof::records::{ClassDump, LoadClass};
-use crate::input::hprof::wire::{OBJECT, id_at, value_bytes};
+use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, id_at, value_bytes};
 
 /// In place of the number of a superclass.
 const NO_SUPERCLASS: u32 = u32::MAX;
@@ -28,17 +28,17 @@ pub struct ClassLayout {
     /// Bytes of all values.
     pub value_bytes: u32,
     /// The offset among them of a reference that holds nothing: the referent of a weak or phantom reference.
-    pub weak_offset: Option<u32>,
+    pub weak_referent_offset: Option<u32>,
     /// The offset of a reference that holds until the runtime gives it up.
-    pub soft_offset: Option<(u32, ClearableKind)>,
+    pub clearable_referent: Option<(u32, ClearableKind)>,
     /// The class is `java.lang.Class`.
     pub is_java_lang_class: bool,
     /// The offset of the field of `java.lang.ref.Reference`.
     referent_offset: Option<u32>,
     /// The reference classes that this one derives from: indices into `REFERENCE_CLASSES`, as bits.
-    reference_classes: u8,
+    reference_class_bits: u8,
     /// Classes above, 2 for more.
-    depth: u8,
+    capped_depth: u8,
 }
 
 /// Classes of references that do not hold, or not for ever.
@@ -82,12 +82,13 @@ pub struct Classes {
     pub id_bytes: usize,
     /// In the order of the file; the first of an id.
     pub class_dumps: Vec<ClassDump>,
+    /// Class id to the place of its dump among `class_dumps`.
     pub by_id: FxHashMap<u64, u32>,
     /// Class dumps of ids that had one already, with the offset of the first.
-    pub repeated: (u64, u64),
+    pub repeat_count_and_first_position: (u64, u64),
     /// Class id to the id of its name.
     pub name_ids: FxHashMap<u64, u64>,
-    pub by_serial: FxHashMap<u32, u64>,
+    pub class_ids_by_serial: FxHashMap<u32, u64>,
     /// The dump of the file that the class dumps are of, from 1.
     pub dump_number: usize,
     /// By number of the class dump: that of its superclass, or `NO_SUPERCLASS`.
@@ -104,13 +105,13 @@ pub struct Classes {
 
 impl Classes {
     pub fn new(id_bytes: usize) -> Self {
-        Classes { id_bytes, repeated: (0, u64::MAX), dump_number: 1, ..Classes::default() }
+        Classes { id_bytes, repeat_count_and_first_position: (0, u64::MAX), dump_number: 1, ..Classes::default() }
     }
 
     /// Takes a class record; JDKs before 19 write those of array classes twice.
     pub fn add_load_class(&mut self, load: LoadClass) {
-        self.name_ids.entry(load.class).or_insert(load.name);
-        self.by_serial.entry(load.serial).or_insert(load.class);
+        self.name_ids.entry(load.class_id).or_insert(load.name_id);
+        self.class_ids_by_serial.entry(load.serial).or_insert(load.class_id);
     }
 
     /// Takes a class dump of a dump of the file, if it is of the one at hand.
@@ -125,7 +126,10 @@ impl Classes {
                 self.class_dumps.push(dump);
             }
             std::collections::hash_map::Entry::Occupied(_) => {
-                self.repeated = (self.repeated.0 + 1, self.repeated.1.min(dump.position));
+                self.repeat_count_and_first_position = (
+                    self.repeat_count_and_first_position.0 + 1,
+                    self.repeat_count_and_first_position.1.min(dump.position),
+                );
             }
         }
     }
@@ -135,7 +139,7 @@ impl Classes {
         self.dump_number = of_dump;
         self.class_dumps.clear();
         self.by_id.clear();
-        self.repeated = (0, u64::MAX);
+        self.repeat_count_and_first_position = (0, u64::MAX);
         self.superclass_numbers.clear();
         self.superclass_first_order.clear();
         self.circular_classes.clear();
@@ -171,7 +175,7 @@ impl Classes {
     }
 
     /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
-    pub fn layouts(&mut self, texts: &TextRecords, drops_weak_referents: bool) -> Arc<Layouts> {
+    pub fn current_layouts(&mut self, texts: &TextRecords, drops_weak_referents: bool) -> Arc<Layouts> {
         if self.laid_out_count < self.class_dumps.len() {
             self.lay_out(texts, drops_weak_referents, false);
         }
@@ -245,8 +249,8 @@ impl Classes {
         let is_reference = is_named("java.lang.ref.Reference");
         let mut references = Vec::new();
         for field in &dump.fields {
-            if field.basic_type == OBJECT {
-                if is_reference && texts.get(field.name) == Some(b"referent") {
+            if field.basic_type == OBJECT_BASIC_TYPE {
+                if is_reference && texts.get(field.name_id) == Some(b"referent") {
                     layout.referent_offset = Some(layout.value_bytes);
                 }
                 references.push(layout.value_bytes);
@@ -256,7 +260,7 @@ impl Classes {
         }
         layout.reference_count = references.len() as u32;
         for (bit, wanted) in REFERENCE_CLASSES.iter().enumerate() {
-            layout.reference_classes |= u8::from(is_named(wanted)) << bit;
+            layout.reference_class_bits |= u8::from(is_named(wanted)) << bit;
         }
         if let Some((parent, above)) = above {
             let own = layout.value_bytes;
@@ -270,15 +274,16 @@ impl Classes {
             layout.reference_count = layout.reference_count.saturating_add(above.reference_count);
             layout.value_bytes = own.saturating_add(above.value_bytes);
             layout.referent_offset = above.referent_offset.map(|at| own.saturating_add(at)).or(layout.referent_offset);
-            layout.reference_classes |= above.reference_classes;
-            layout.depth = (above.depth + 1).min(2);
+            layout.reference_class_bits |= above.reference_class_bits;
+            layout.capped_depth = (above.capped_depth + 1).min(2);
         }
         layout.reference_offsets = references.into();
-        if drops_weak_referents && layout.depth == 2 {
-            let derives = |bits: u8| layout.reference_classes & bits != 0;
+        if drops_weak_referents && layout.capped_depth == 2 {
+            let derives = |bits: u8| layout.reference_class_bits & bits != 0;
             let holding = if derives(4) { ClearableKind::Soft } else { ClearableKind::Final };
-            layout.weak_offset = layout.referent_offset.filter(|_| derives(3));
-            layout.soft_offset = layout.referent_offset.filter(|_| !derives(3) && derives(12)).map(|at| (at, holding));
+            layout.weak_referent_offset = layout.referent_offset.filter(|_| derives(3));
+            layout.clearable_referent =
+                layout.referent_offset.filter(|_| !derives(3) && derives(12)).map(|at| (at, holding));
         }
         layout
     }

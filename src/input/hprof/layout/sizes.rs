@@ -8,17 +8,19 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
-use super::measured_distances::{MeasuredDistances, NearestDistance, SIZE_CANDIDATES, array_header_bytes};
+use super::measured_distances::{
+    HEADER_AND_REFERENCE_CANDIDATES, MeasuredDistances, NearestDistance, array_header_bytes,
+};
 use super::texts::{TextRecords, decoded_modified_utf8};
 use crate::input::hprof::records::{ClassDump, StaticValue};
-use crate::input::hprof::wire::{OBJECT, value_bytes};
+use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, value_bytes};
 
 /// Classes with fewer instances side by side with others say nothing.
-const MIN_INSTANCES: u64 = 8;
+const MIN_TELLING_INSTANCES: u64 = 8;
 /// Fewer arrays say nothing.
-const MIN_ARRAYS: u32 = 100;
+const MIN_TELLING_ARRAYS: u32 = 100;
 /// A distance is the size of class objects if it occurs so often.
-const MIN_OCCURRENCES: u64 = 4;
+const MIN_CLASS_BASE_OCCURRENCES: u64 = 4;
 /// A distance is not the size if all instances of a class lie before a gap with more than this probability.
 const MAX_GAP_PROBABILITY: f64 = 0.001;
 /// Fields that only the virtual machine sees are not more than this.
@@ -47,7 +49,7 @@ pub struct SizeModel {
     /// Of classes with fields that only the virtual machine sees: bytes of a whole instance.
     bytes_with_hidden_fields: FxHashMap<u64, u64>,
     /// By place among the class dumps, where sizes are those of Eclipse MAT: bytes of an instance, not aligned.
-    mat_instance_bytes: Vec<u64>,
+    unaligned_mat_instance_bytes: Vec<u64>,
 }
 
 /// The facts from which sizes follow, once the file has been read.
@@ -73,7 +75,7 @@ impl SizeModel {
             alignment_bytes: alignment,
             class_base_bytes: None,
             bytes_with_hidden_fields: hidden,
-            mat_instance_bytes,
+            unaligned_mat_instance_bytes: mat_instance_bytes,
         }
     }
 
@@ -81,7 +83,7 @@ impl SizeModel {
     pub fn find(evidence: &SizeEvidence<'_>) -> SizeModel {
         let id_bytes = evidence.classes.id_bytes as u64;
         let reference = if id_bytes == 8 && evidence.distances.array_overlap_test.has_overlap { 4 } else { id_bytes };
-        let alignment = evidence.distances.alignment();
+        let alignment = evidence.distances.id_alignment();
         let mut sizes = SizeModel::of_rule(SizeRule::Mat, (id_bytes + reference, reference), alignment);
         if evidence.is_android {
             (sizes.rule, sizes.header_bytes, sizes.reference_bytes, sizes.alignment_bytes) =
@@ -117,7 +119,7 @@ impl SizeModel {
     pub fn instance_bytes(&self, class: u64, classes: &Classes) -> u64 {
         let bytes = match self.rule {
             SizeRule::Android => {
-                let stated = classes.class_dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
+                let stated = classes.class_dump(class).map_or(0, |dump| u64::from(dump.stated_instance_bytes));
                 return stated.max(8).next_multiple_of(8);
             }
             SizeRule::Measured => {
@@ -135,7 +137,7 @@ impl SizeModel {
             SizeRule::Mat => {
                 let number = classes.by_id.get(&class);
                 number
-                    .and_then(|&number| self.mat_instance_bytes.get(number as usize))
+                    .and_then(|&number| self.unaligned_mat_instance_bytes.get(number as usize))
                     .copied()
                     .unwrap_or(self.header_bytes)
             }
@@ -154,11 +156,15 @@ impl SizeModel {
                 bytes[number as usize] = (bytes[parent as usize] + own).next_multiple_of(self.reference_bytes);
             }
         }
-        self.mat_instance_bytes = bytes;
+        self.unaligned_mat_instance_bytes = bytes;
     }
 
     fn value_bytes(&self, basic_type: u8) -> u64 {
-        if basic_type == OBJECT { self.reference_bytes } else { value_bytes(basic_type, 8).unwrap_or(0) as u64 }
+        if basic_type == OBJECT_BASIC_TYPE {
+            self.reference_bytes
+        } else {
+            value_bytes(basic_type, 8).unwrap_or(0) as u64
+        }
     }
 
     /// Bytes of an array before its elements, and of one element; `width` for an array of primitives.
@@ -185,7 +191,7 @@ impl SizeModel {
 
     /// Bytes of many arrays of one type: how many, their elements together, and how many have so many elements modulo the
     /// number of residues (those without elements may be missing there).
-    pub fn all_arrays_bytes(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
+    pub fn bytes_of_arrays(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
         let (base, element) = self.array_base_and_element_bytes(width);
         let padding = |elements: u64| self.array_bytes(elements, width) - (base + elements * element);
         let mut bytes = u128::from(base) * u128::from(arrays) + u128::from(element) * u128::from(elements);
@@ -213,7 +219,7 @@ impl SizeModel {
     }
 
     /// Bytes of an instance of `java.lang.Class` that no class dump describes: of `int.class` and the like.
-    pub fn class_instance_bytes(&self, class: u64, classes: &Classes) -> u64 {
+    pub fn undumped_class_object_bytes(&self, class: u64, classes: &Classes) -> u64 {
         self.class_base_bytes.unwrap_or_else(|| self.instance_bytes(class, classes))
     }
 
@@ -226,7 +232,7 @@ impl SizeModel {
                 nearest.join(&NearestDistance { distance, occurrences: 1, neighbours: 1 });
             }
         }
-        self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.occurrences >= MIN_OCCURRENCES);
+        self.class_base_bytes = Some(nearest.distance).filter(|_| nearest.occurrences >= MIN_CLASS_BASE_OCCURRENCES);
     }
 
     /// Finds the classes whose instances are larger than their fields, and how large these are.
@@ -236,8 +242,9 @@ impl SizeModel {
         // are not. With the others nearly all are, however large the heap, and the distance is the size, of a single instance
         // too, so that a class has one size in all dumps of a process.
         let arrays = &evidence.distances.arrays;
-        let candidate =
-            SIZE_CANDIDATES.iter().position(|&candidate| candidate == (self.header_bytes, self.reference_bytes));
+        let candidate = HEADER_AND_REFERENCE_CANDIDATES
+            .iter()
+            .position(|&candidate| candidate == (self.header_bytes, self.reference_bytes));
         let equal = candidate.map_or(0, |candidate| arrays.count_equal(candidate, self.alignment_bytes));
         if equal * 10 < u64::from(arrays.measured_arrays) * 9 {
             return;
@@ -252,7 +259,7 @@ impl SizeModel {
         for (&class, nearest) in evidence.nearest_distances.iter().filter(|(_, nearest)| !is_chance(nearest.neighbours))
         {
             // Only the virtual machine's own classes have such.
-            let is_own = evidence.classes.class_dump(class).is_some_and(|dump| dump.loader == 0);
+            let is_own = evidence.classes.class_dump(class).is_some_and(|dump| dump.loader_id == 0);
             let bytes = self.instance_bytes(class, evidence.classes);
             if is_own && nearest.distance > bytes && nearest.distance - bytes <= MAX_HIDDEN_BYTES {
                 hidden.insert(class, nearest.distance);
@@ -264,17 +271,17 @@ impl SizeModel {
 
 /// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
 pub fn is_made_up_static(one: &StaticValue, texts: &TextRecords) -> bool {
-    texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
+    texts.get(one.name_id).is_some_and(|name| name.starts_with(b"<"))
 }
 
 /// The header and the bytes of a reference with which no size exceeds the distance to the next object and most equal it.
 fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) -> Option<(u64, u64)> {
     let arrays = &evidence.distances.arrays;
-    if arrays.measured_arrays < MIN_ARRAYS {
+    if arrays.measured_arrays < MIN_TELLING_ARRAYS {
         return None;
     }
     let mut best: Option<(u64, (u64, u64))> = None;
-    for (number, &(header, reference)) in SIZE_CANDIDATES.iter().enumerate() {
+    for (number, &(header, reference)) in HEADER_AND_REFERENCE_CANDIDATES.iter().enumerate() {
         if reference > evidence.classes.id_bytes as u64 || arrays.exceeds(number) {
             continue;
         }
@@ -282,7 +289,7 @@ fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) ->
         let mut equal = arrays.count_equal(number, alignment);
         let mut fits = true;
         for (&class, nearest) in
-            evidence.nearest_distances.iter().filter(|(_, nearest)| nearest.neighbours >= MIN_INSTANCES)
+            evidence.nearest_distances.iter().filter(|(_, nearest)| nearest.neighbours >= MIN_TELLING_INSTANCES)
         {
             let bytes = sizes.instance_bytes(class, evidence.classes);
             fits &= bytes <= nearest.distance;
@@ -296,6 +303,6 @@ fn measured_header_and_reference(evidence: &SizeEvidence<'_>, alignment: u64) ->
 }
 
 /// A text of the dump, and whether some of it is no text.
-pub fn text_of(texts: &TextRecords, id: u64, is_bad: &Cell<bool>) -> Option<String> {
+pub fn decoded_text(texts: &TextRecords, id: u64, is_bad: &Cell<bool>) -> Option<String> {
     texts.get(id).map(|bytes| decoded_modified_utf8(bytes, is_bad))
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::input::java_types::array_form;
+use crate::input::java_types::source_form_with;
 
 /// Every text record of a file, packed.
 #[derive(Debug, Default)]
@@ -93,8 +93,8 @@ pub fn decoded_modified_utf8(bytes: &[u8], is_bad: &Cell<bool>) -> String {
 
 /// A class name as source code has it: `[Ljava/lang/String;` -> `java.lang.String[]`. Android and native images write
 /// that form already.
-pub fn source_form(name: &str) -> String {
-    array_form(name, 0, |class| class.replace('/', "."))
+pub fn hprof_source_form(name: &str) -> String {
+    source_form_with(name, 0, |class| class.replace('/', "."))
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
             ("[", "["),
             ("[Lodd", "[Lodd"),
         ] {
-            assert_eq!(source_form(name), source);
+            assert_eq!(hprof_source_form(name), source);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::input::blocks::ParsedBlockContent;
 use crate::input::hprof::layout::classes::Layouts;
 use crate::input::hprof::layout::measured_distances::{MeasuredDistances, PreviousObject};
 use crate::input::hprof::records::ClassDump;
-use crate::input::hprof::wire::{FIRST_PRIMITIVE, element_bytes, id_at, sub, u32_at};
+use crate::input::hprof::wire::{FIRST_PRIMITIVE_BASIC_TYPE, element_bytes, id_at, sub_record_tags, u32_at};
 use crate::input::sink::ObjectSink;
 
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
@@ -34,7 +34,7 @@ pub struct Block<S> {
     pub classes: Vec<ClassDump>,
     /// Instances whose class is not known yet, and the bytes of their values.
     pub deferred: Vec<DeferredInstance>,
-    pub deferred_bytes: Vec<u8>,
+    pub deferred_values: Vec<u8>,
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
     pub java_lang_class_instances: Vec<(u64, u64, Vec<u64>)>,
     pub null_references: u64,
@@ -59,7 +59,7 @@ pub struct Block<S> {
 impl<S: ObjectSink> ParsedBlockContent for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.sink.memory_bytes()
-            + self.deferred_bytes.capacity()
+            + self.deferred_values.capacity()
             + self.deferred.capacity() * size_of::<DeferredInstance>()
             + self.roots.capacity() * size_of::<RawRoot>()
             + self.soft_references.capacity() * size_of::<(u64, u64, ClearableKind)>()
@@ -115,11 +115,11 @@ impl<S: ObjectSink> Block<S> {
     fn begin(&mut self, dump: usize) {
         self.sink.clear();
         self.dump_number = dump;
-        self.deferred_bytes.clear();
+        self.deferred_values.clear();
         (self.null_references, self.unread_bytes, self.counts) = (0, 0, SubRecordCounts::default());
         self.distances.clear();
         for local in &mut self.types {
-            local.mismatch_position = None;
+            local.size_mismatch_position = None;
         }
         if self.types.is_empty() {
             self.types.extend(primitive_array_types().map(|(class, kind)| BlockType::new(class, kind, 0, None)));
@@ -137,7 +137,7 @@ impl<S: ObjectSink> Block<S> {
         if self.layouts_version != layouts.version {
             self.layouts_version = layouts.version;
             for local in self.types.iter_mut().filter(|local| local.kind == TypeKind::Instance) {
-                local.layout = layouts.by_class.get(&local.class).cloned();
+                local.layout = layouts.by_class.get(&local.class_or_basic_type).cloned();
             }
         }
     }
@@ -178,8 +178,8 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
 
     fn parse(mut self, data: &[u8]) -> Result<(), UnreadableFrom> {
         let mut at = 0;
-        if self.piece.leading_elements > 0 {
-            at = (self.piece.leading_elements as usize).saturating_mul(W).min(data.len());
+        if self.piece.leading_element_count > 0 {
+            at = (self.piece.leading_element_count as usize).saturating_mul(W).min(data.len());
             self.block.null_references += push_non_null_elements::<W, S>(&data[..at], &mut self.block.sink);
         }
         self.block.set_heap(self.piece.heap);
@@ -187,10 +187,12 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             let rest = &data[at..];
             let position = self.piece.offset + (at & !(POSITION_STEP_BYTES - 1)) as u64;
             let length = match tag {
-                sub::INSTANCE => self.parse_instance(rest, position),
-                sub::OBJECT_ARRAY => self.parse_object_array(rest, position),
-                sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => self.parse_primitive_array(rest, position),
-                sub::CLASS_DUMP => take_class_dump(rest, self.piece.offset + at as u64, W, self.block),
+                sub_record_tags::INSTANCE => self.parse_instance(rest, position),
+                sub_record_tags::OBJECT_ARRAY => self.parse_object_array(rest, position),
+                sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
+                    self.parse_primitive_array(rest, position)
+                }
+                sub_record_tags::CLASS_DUMP => parse_class_dump(rest, self.piece.offset + at as u64, W, self.block),
                 _ => parse_root_or_heap_mark::<W, S>(rest, self.piece.offset + at as u64, self.block),
             };
             match length {
@@ -223,11 +225,11 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let local = &mut block.types[number as usize];
         let Some(layout) = &local.layout else {
             // The class comes later.
-            block.distances.note_alignment(id);
+            block.distances.note_id_alignment(id);
             self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
-                let start = block.deferred_bytes.len();
-                block.deferred_bytes.extend_from_slice(values);
+                let start = block.deferred_values.len();
+                block.deferred_values.extend_from_slice(values);
                 let (length, next_object) = (values.len() as u32, block.sink.object_count() as u32);
                 let heap = block.heap();
                 block.deferred.push(DeferredInstance {
@@ -245,10 +247,10 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             return Some(9 + 2 * W + length);
         };
         if layout.value_bytes as usize != length {
-            local.mismatch_position.get_or_insert(position);
+            local.size_mismatch_position.get_or_insert(position);
         }
         if layout.is_java_lang_class {
-            block.distances.note_alignment(id);
+            block.distances.note_id_alignment(id);
             self.previous = PreviousObject::default();
             if S::BUILDS_GRAPH {
                 let mut references = Vec::new();
@@ -263,7 +265,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         self.previous = PreviousObject::instance(id, number);
         block.sink.push_object(id, number, 0, position);
         if S::BUILDS_GRAPH {
-            if let Some((at, holding)) = layout.soft_offset
+            if let Some((at, holding)) = layout.clearable_referent
                 && let Some(target) = id_at::<W>(values, at as usize).filter(|&target| target != 0)
             {
                 block.soft_references.push((id, target, holding));
@@ -271,7 +273,7 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
             let (sink, nulls) = (&mut block.sink, &mut block.null_references);
             layout.for_each_reference::<W>(values, layouts, |at, id| match id {
                 0 => *nulls += 1,
-                id if layout.weak_offset == Some(at) => sink.push_weak_reference(id),
+                id if layout.weak_referent_offset == Some(at) => sink.push_weak_reference(id),
                 id => sink.push_reference(id),
             });
         }
@@ -289,14 +291,14 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let length = (count as usize).checked_mul(W)?;
         let elements = match behind.get(..length) {
             Some(elements) => elements,
-            None if self.piece.ends_in_array => behind,
+            None if self.piece.ends_in_object_array => behind,
             None => return None,
         };
         let number = block.type_number_of(class, TypeKind::ObjectArray, layouts, position);
         block.counts.object_arrays += 1;
         block.widen_id_bounds(id);
         block.distances.add_neighbour(&self.previous, id, &layouts.class_ids);
-        block.distances.add_object_array(id, count);
+        block.distances.add_to_overlap_test(id, count);
         self.previous = PreviousObject::array(id, count, None);
         block.sink.push_object(id, number, count.into(), position);
         if S::BUILDS_GRAPH {
@@ -314,13 +316,13 @@ impl<'b, const W: usize, S: ObjectSink> PieceParser<'b, W, S> {
         let &basic_type = rest.get(9 + W)?;
         let width = element_bytes(basic_type)?;
         let mut length = 10 + W;
-        if rest[0] == sub::PRIMITIVE_ARRAY {
+        if rest[0] == sub_record_tags::PRIMITIVE_ARRAY {
             length += (count as usize).checked_mul(width)?;
             if length > rest.len() && !self.piece.last_values_skipped {
                 return None;
             }
         }
-        let number = u32::from(basic_type - FIRST_PRIMITIVE);
+        let number = u32::from(basic_type - FIRST_PRIMITIVE_BASIC_TYPE);
         block.counts.primitive_arrays += 1;
         block.widen_id_bounds(id);
         block.distances.add_neighbour(&self.previous, id, &self.layouts.class_ids);
@@ -343,9 +345,9 @@ fn push_non_null_elements<const W: usize, S: ObjectSink>(elements: &[u8], sink: 
 }
 
 /// Adds a class dump to the block; its length.
-fn take_class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
+fn parse_class_dump<S: ObjectSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
     let (behind, mut dump) = ClassDump::parse(&rest[1..], id_bytes, position).ok()?;
-    dump.heap = block.heap();
+    dump.android_heap = block.heap();
     block.counts.classes += 1;
     block.classes.push(dump);
     Some(rest.len() - behind.len())
@@ -358,11 +360,11 @@ fn parse_root_or_heap_mark<const W: usize, S: ObjectSink>(
     block: &mut Block<S>,
 ) -> Option<usize> {
     let tag = rest[0];
-    let length = sub::fixed_bytes(tag, W)?;
+    let length = sub_record_tags::fixed_bytes(tag, W)?;
     if rest.len() < length {
         return None;
     }
-    if tag == sub::HEAP_INFO {
+    if tag == sub_record_tags::HEAP_INFO {
         block.set_heap(Some((u32_at(rest, 1)?, id_at::<W>(rest, 5)?)));
         return Some(length);
     }
@@ -370,11 +372,11 @@ fn parse_root_or_heap_mark<const W: usize, S: ObjectSink>(
     let (thread, number) = match length - 1 - W {
         0 => (0, 0),
         4 => (u32_at(rest, 1 + W)?.into(), u32::MAX),
-        _ if tag == sub::ROOT_JNI_GLOBAL => (id_at::<W>(rest, 1 + W)?, 0),
+        _ if tag == sub_record_tags::ROOT_JNI_GLOBAL => (id_at::<W>(rest, 1 + W)?, 0),
         _ => (u32_at(rest, 1 + W)?.into(), u32_at(rest, 5 + W)?),
     };
     block.counts.roots += 1;
-    block.roots.push(RawRoot { tag, object, thread, frame_or_trace: number, position });
+    block.roots.push(RawRoot { tag, object, thread_or_jni_reference: thread, frame_or_trace: number, position });
     Some(length)
 }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::input::ReadError;
 use crate::input::hprof::problem_codes::*;
 use crate::input::hprof::records::{SubRecordLength, sub_record_length};
-use crate::input::hprof::wire::{id_of, sub, u32_at};
+use crate::input::hprof::wire::{id_at_with_width, sub_record_tags, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block. False if there is no more room in the block.
@@ -17,7 +17,7 @@ impl SegmentReader {
         block: &mut OpenBlock<'_>,
     ) -> Result<bool, ReadError> {
         if segment.elements_left > 0 {
-            return self.take_elements(segment, block);
+            return self.take_array_elements(segment, block);
         }
         let offset = self.stream.offset;
         if !self.stream.look_ahead(1)? {
@@ -32,11 +32,11 @@ impl SegmentReader {
         match first {
             SubRecordLength::NoSubRecord => return self.skip_unreadable_rest(segment, offset),
             SubRecordLength::NeedsMore => {
-                self.note_rest_unread();
+                self.count_rest_unread();
                 return self.end_in_cut_sub_record(segment, self.stream.ahead().len() as u64, offset);
             }
             SubRecordLength::Known(bytes) if bytes > left => {
-                if segment.may_wrap {
+                if segment.length_may_wrap {
                     self.add_problem(&LENGTH_WRAPPED, offset, String::new);
                     segment.left_bytes = None;
                     self.state = ReaderState::InSegment(segment);
@@ -55,7 +55,7 @@ impl SegmentReader {
                 let got = self.stream.read_into(block.next_bytes(wanted)?)?;
                 block.push_piece(got, offset, got < wanted, segment.heap);
                 if got < wanted {
-                    self.note_missing(segment, got as u64);
+                    self.count_missing_bytes(segment, got as u64);
                 }
                 self.continue_segment(segment, bytes, got < wanted);
                 return Ok(true);
@@ -72,8 +72,8 @@ impl SegmentReader {
         while at < got {
             match sub_record_length(&data[at..], self.header.id_bytes) {
                 SubRecordLength::Known(bytes) if bytes <= (got - at) as u64 => {
-                    if data[at] == sub::HEAP_INFO {
-                        segment.heap = u32_at(data, at + 1).zip(id_of(data, at + 5, self.header.id_bytes));
+                    if data[at] == sub_record_tags::HEAP_INFO {
+                        segment.heap = u32_at(data, at + 1).zip(id_at_with_width(data, at + 5, self.header.id_bytes));
                     }
                     at += bytes as usize;
                 }
@@ -84,7 +84,7 @@ impl SegmentReader {
         if got < wanted && at < got && !is_bad {
             // The last one is cut: its parser reports it.
             block.push_piece(got, offset, true, heap);
-            self.note_missing(segment, got as u64);
+            self.count_missing_bytes(segment, got as u64);
             self.state = ReaderState::Ended;
             return Ok(true);
         }
@@ -96,7 +96,7 @@ impl SegmentReader {
 
     /// Ends the reading: the file ends within a sub-record of the segment, of which so many bytes came. Always true.
     fn end_in_cut_sub_record(&mut self, segment: OpenSegment, came: u64, offset: u64) -> Result<bool, ReadError> {
-        self.note_missing(segment, came);
+        self.count_missing_bytes(segment, came);
         self.add_problem(&TRUNCATED, offset, String::new);
         self.state = ReaderState::Ended;
         Ok(true)
@@ -119,7 +119,7 @@ impl SegmentReader {
         match segment.left_bytes {
             Some(_) => self.skip_segment(segment)?,
             None => {
-                self.note_rest_unread();
+                self.count_rest_unread();
                 self.state = ReaderState::Ended;
             }
         }
@@ -149,13 +149,13 @@ impl SegmentReader {
     ) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let offset = self.stream.offset;
-        if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
-            self.note_rest_unread();
+        if let Some(there) = self.stream.remaining_bytes().filter(|&there| there < bytes) {
+            self.count_rest_unread();
             return self.end_in_cut_sub_record(segment, there, offset);
         }
-        let is_array = self.stream.ahead()[0] == sub::OBJECT_ARRAY;
+        let is_array = self.stream.ahead()[0] == sub_record_tags::OBJECT_ARRAY;
         let head_bytes = 9 + 2 * id_bytes + usize::from(!is_array);
-        if block.filled_bytes + head_bytes > block.buffer.text.len() {
+        if block.filled_bytes + head_bytes > block.buffer.bytes.len() {
             return Ok(false);
         }
         self.stream.read_into(block.next_bytes(head_bytes)?)?;
@@ -173,14 +173,14 @@ impl SegmentReader {
         }
         block.push_piece(head_bytes, offset, false, segment.heap);
         if let Some(piece) = block.pieces.last_mut() {
-            (piece.last_values_skipped, piece.ends_in_array) = (!is_array, is_array);
+            (piece.last_values_skipped, piece.ends_in_object_array) = (!is_array, is_array);
         }
         self.continue_segment(segment, bytes, false);
         Ok(true)
     }
 
     /// Takes the next elements of an array that was begun; its segment has them counted already.
-    fn take_elements(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
+    fn take_array_elements(&mut self, mut segment: OpenSegment, block: &mut OpenBlock<'_>) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let room = ((BLOCK_BYTES - block.filled_bytes) / id_bytes) as u64;
         let elements = segment.elements_left.min(room);
@@ -194,12 +194,12 @@ impl SegmentReader {
         block.push_piece(whole, offset, got < wanted, segment.heap);
         if got < wanted {
             // Elements that follow were counted as there.
-            self.note_missing(segment, 0);
+            self.count_missing_bytes(segment, 0);
             self.lost_bytes.missing_bytes += segment.elements_left * id_bytes as u64 - got as u64;
         }
         if let Some(piece) = block.pieces.last_mut() {
-            piece.leading_elements = (whole / id_bytes) as u64;
-            piece.ends_in_array = true;
+            piece.leading_element_count = (whole / id_bytes) as u64;
+            piece.ends_in_object_array = true;
         }
         segment.elements_left -= elements;
         self.continue_segment(segment, 0, got < wanted);

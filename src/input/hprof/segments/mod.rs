@@ -17,7 +17,7 @@ use super::layout::classes::{Classes, Layouts};
 use super::layout::texts::TextRecords;
 use super::problem_codes::*;
 use super::records::{ClassDump, FrameRecord, Header, LoadClass, RecordHead, TraceRecord};
-use super::wire::{id_of, record, sub};
+use super::wire::{id_at_with_width, record_tags, sub_record_tags};
 use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::blocks::{BlockBuffer, BlockSource};
 use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
@@ -33,7 +33,7 @@ const MAX_PIECE_BYTES: u64 = 2 << 20;
 /// A sub-record up to this length is read as a whole.
 pub(super) const MAX_WHOLE_SUB_RECORD_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
-const MAX_RECORD_BYTES: u32 = 256 << 20;
+const MAX_NON_HEAP_RECORD_BYTES: u32 = 256 << 20;
 
 /// What the parser of a block must know.
 pub(super) struct BlockContext {
@@ -59,11 +59,11 @@ pub(super) struct OpenSegment {
     /// Bytes of it that follow; `None` up to the end of the file.
     pub(super) left_bytes: Option<u64>,
     /// The class dumps at its start have been read.
-    pub(super) is_begun: bool,
+    pub(super) has_read_class_dumps: bool,
     /// To be cut between sub-records.
     pub(super) is_long: bool,
     /// Its length may be 4 GiB more than it says, as often as it takes.
-    pub(super) may_wrap: bool,
+    pub(super) length_may_wrap: bool,
     pub(super) heap: AndroidHeap,
     /// Elements that follow of an array that was begun.
     pub(super) elements_left: u64,
@@ -109,7 +109,7 @@ pub(super) struct SegmentReader {
     pub(super) texts: TextRecords,
     texts_share: MemoryShare,
     pub(super) frames: FxHashMap<u64, FrameRecord>,
-    pub(super) traces: FxHashMap<u32, Vec<u64>>,
+    pub(super) frame_ids_by_trace: FxHashMap<u32, Vec<u64>>,
     pub(super) dumps: Vec<DumpFacts>,
     /// The next segment goes on with the dump of the one before.
     is_in_segment_run: bool,
@@ -118,12 +118,12 @@ pub(super) struct SegmentReader {
     /// Records; segments among them; class dumps that were read here.
     pub(super) record_count: u64,
     pub(super) segment_count: u64,
-    pub(super) class_count: u64,
+    pub(super) class_dump_count: u64,
     pub(super) diagnostics: Diagnostics,
     pub(super) lost_bytes: LostBytes,
 }
 
-pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
+pub(super) fn lock_classes(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
     classes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -131,7 +131,7 @@ impl BlockSource for SegmentReader {
     type Context = BlockContext;
 
     fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
-        let filled = self.fill(buffer);
+        let filled = self.fill_block(buffer);
         if filled.is_err() {
             self.state = ReaderState::Ended;
         }
@@ -159,13 +159,13 @@ impl SegmentReader {
             texts: TextRecords::default(),
             texts_share: budget.for_content(),
             frames: FxHashMap::default(),
-            traces: FxHashMap::default(),
+            frame_ids_by_trace: FxHashMap::default(),
             dumps: Vec::new(),
             is_in_segment_run: false,
             last_micros_and_wraps: (0, 0),
             record_count: 0,
             segment_count: 0,
-            class_count: 0,
+            class_dump_count: 0,
             diagnostics: Diagnostics::default(),
             lost_bytes: LostBytes::default(),
         })
@@ -195,8 +195,8 @@ impl SegmentReader {
     }
 
     /// Fills a buffer with pieces of segments of one dump; `None` at the end.
-    fn fill(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
-        if buffer.text.len() != BLOCK_BYTES {
+    fn fill_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, BlockContext)>, ReadError> {
+        if buffer.bytes.len() != BLOCK_BYTES {
             buffer.resize(BLOCK_BYTES)?;
         }
         let mut block = OpenBlock { buffer, filled_bytes: 0, pieces: Vec::new(), dump_number: 0 };
@@ -204,7 +204,7 @@ impl SegmentReader {
             match self.state {
                 ReaderState::Ended => break,
                 ReaderState::BetweenSegments if block.pieces.is_empty() || block.dump_number == self.dumps.len() => {
-                    self.next_record()?
+                    self.take_next_record()?
                 }
                 ReaderState::BetweenSegments => break,
                 ReaderState::InSegment(segment) => {
@@ -221,15 +221,15 @@ impl SegmentReader {
         if block.pieces.is_empty() {
             return Ok(None);
         }
-        self.texts_share.hold(self.texts.memory_bytes())?;
-        let layouts = lock(&self.classes).layouts(&self.texts, self.drops_weak_referents);
+        self.texts_share.set_held_bytes(self.texts.memory_bytes())?;
+        let layouts = lock_classes(&self.classes).current_layouts(&self.texts, self.drops_weak_referents);
         Ok(Some((block.filled_bytes, BlockContext { pieces: block.pieces, layouts, dump_number: block.dump_number })))
     }
 
     // ---- records
 
     /// Takes the next record, or begins its segment.
-    fn next_record(&mut self) -> Result<(), ReadError> {
+    fn take_next_record(&mut self) -> Result<(), ReadError> {
         let start = self.stream.offset;
         if !self.stream.look_ahead(RecordHead::BYTES)? {
             if !self.stream.ahead().is_empty() {
@@ -239,11 +239,11 @@ impl SegmentReader {
             return Ok(());
         }
         let Some(head) = RecordHead::parse(self.stream.ahead()) else { return Ok(()) };
-        let fits = self.body_fits(head.length);
-        if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !fits) {
+        let fits = self.body_fits(head.body_bytes);
+        if !record_tags::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !fits) {
             let code = if self.is_after_end() { &DATA_AFTER_END } else { &BAD_RECORD };
             if !self.is_after_end() {
-                self.note_rest_unread();
+                self.count_rest_unread();
             }
             self.add_problem(code, start, || format!("a record of kind {:#04x}", head.tag));
             self.state = ReaderState::Ended;
@@ -252,28 +252,28 @@ impl SegmentReader {
         self.record_count += 1;
         self.stream.consume(RecordHead::BYTES);
         match head.tag {
-            record::HEAP_DUMP | record::SEGMENT => return self.begin_segment(head, start),
-            record::HEAP_DUMP_END => {
+            record_tags::HEAP_DUMP | record_tags::HEAP_DUMP_SEGMENT => return self.begin_segment(head, start),
+            record_tags::HEAP_DUMP_END => {
                 self.is_in_segment_run = false;
                 if let Some(dump) = self.dumps.last_mut() {
                     dump.is_complete = true;
                 }
             }
-            record::TEXT | record::LOAD_CLASS | record::FRAME | record::TRACE => {
-                if head.length <= MAX_RECORD_BYTES && self.stream.look_ahead(head.length as usize)? {
-                    if !self.take_record(head) {
+            record_tags::TEXT | record_tags::LOAD_CLASS | record_tags::FRAME | record_tags::TRACE => {
+                if head.body_bytes <= MAX_NON_HEAP_RECORD_BYTES && self.stream.look_ahead(head.body_bytes as usize)? {
+                    if !self.take_non_heap_record(head) {
                         self.add_problem(&BAD_RECORD, start, || format!("a record of kind {:#04x}", head.tag));
                     }
-                    self.stream.consume(head.length as usize);
+                    self.stream.consume(head.body_bytes as usize);
                     return Ok(());
                 }
             }
-            _ if record::is_known(head.tag) => {}
+            _ if record_tags::is_known(head.tag) => {}
             tag => self.add_problem(&UNKNOWN_RECORD, start, || format!("kind {tag:#04x}")),
         }
-        let skipped = self.stream.skip(head.length.into())?;
-        if skipped < head.length.into() {
-            self.lost_bytes.missing_bytes += u64::from(head.length) - skipped;
+        let skipped = self.stream.skip(head.body_bytes.into())?;
+        if skipped < head.body_bytes.into() {
+            self.lost_bytes.missing_bytes += u64::from(head.body_bytes) - skipped;
             self.add_problem(&TRUNCATED, start, String::new);
             self.state = ReaderState::Ended;
         }
@@ -282,7 +282,7 @@ impl SegmentReader {
 
     /// Does a body of this length fit what follows the head of its record, as far as that is known?
     fn body_fits(&self, length: u32) -> bool {
-        self.stream.left().is_none_or(|left| left.saturating_sub(RecordHead::BYTES as u64) >= length.into())
+        self.stream.remaining_bytes().is_none_or(|left| left.saturating_sub(RecordHead::BYTES as u64) >= length.into())
     }
 
     /// Nothing must follow a dump that has ended, though other dumps may.
@@ -291,19 +291,19 @@ impl SegmentReader {
     }
 
     /// Takes a record whose body is at hand. False if it makes no sense.
-    fn take_record(&mut self, head: RecordHead) -> bool {
+    fn take_non_heap_record(&mut self, head: RecordHead) -> bool {
         let id_bytes = self.header.id_bytes;
-        let body = &self.stream.ahead()[..head.length as usize];
+        let body = &self.stream.ahead()[..head.body_bytes as usize];
         match head.tag {
-            record::TEXT => match id_of(body, 0, id_bytes) {
+            record_tags::TEXT => match id_at_with_width(body, 0, id_bytes) {
                 Some(id) => self.texts.add(id, &body[id_bytes..]),
                 None => return false,
             },
-            record::LOAD_CLASS => match LoadClass::parse(body, id_bytes) {
-                Some(load) => lock(&self.classes).add_load_class(load),
+            record_tags::LOAD_CLASS => match LoadClass::parse(body, id_bytes) {
+                Some(load) => lock_classes(&self.classes).add_load_class(load),
                 None => return false,
             },
-            record::FRAME => match FrameRecord::parse(body, id_bytes) {
+            record_tags::FRAME => match FrameRecord::parse(body, id_bytes) {
                 Some(frame) => {
                     self.frames.entry(frame.id).or_insert(frame);
                 }
@@ -311,7 +311,7 @@ impl SegmentReader {
             },
             _ => match TraceRecord::parse(body, id_bytes) {
                 Some(trace) => {
-                    self.traces.entry(trace.serial).or_insert(trace.frames);
+                    self.frame_ids_by_trace.entry(trace.serial).or_insert(trace.frame_ids);
                 }
                 None => return false,
             },
@@ -322,46 +322,50 @@ impl SegmentReader {
     fn begin_segment(&mut self, head: RecordHead, start: u64) -> Result<(), ReadError> {
         self.segment_count += 1;
         self.texts.sort_by_id();
-        if head.tag == record::HEAP_DUMP || !self.is_in_segment_run {
+        if head.tag == record_tags::HEAP_DUMP || !self.is_in_segment_run {
             // Microseconds wrap after 71 minutes.
             let (last, wraps) = self.last_micros_and_wraps;
-            let wraps = wraps + u64::from(head.micros < last);
-            self.last_micros_and_wraps = (head.micros, wraps);
-            let micros = (wraps << 32) + u64::from(head.micros);
-            let is_in_segments = head.tag == record::SEGMENT;
+            let wraps = wraps + u64::from(head.micros_after_header < last);
+            self.last_micros_and_wraps = (head.micros_after_header, wraps);
+            let micros = (wraps << 32) + u64::from(head.micros_after_header);
+            let is_in_segments = head.tag == record_tags::HEAP_DUMP_SEGMENT;
             self.dumps.push(DumpFacts { micros_after_header: micros, is_complete: false, is_in_segments });
             if self.snapshot_choice == SnapshotChoice::Last && self.dumps.len() > 1 {
-                lock(&self.classes).begin_dump(self.dumps.len());
+                lock_classes(&self.classes).begin_dump(self.dumps.len());
             }
         }
-        self.is_in_segment_run = head.tag == record::SEGMENT;
+        self.is_in_segment_run = head.tag == record_tags::HEAP_DUMP_SEGMENT;
         let number = self.dumps.len();
         let is_of_chosen_dump = self.snapshot_choice == SnapshotChoice::Last || self.chosen_dump_number() == number;
         if is_of_chosen_dump && self.snapshot_choice != SnapshotChoice::Last && number > 1 {
-            let mut classes = lock(&self.classes);
+            let mut classes = lock_classes(&self.classes);
             if classes.dump_number != number {
                 classes.begin_dump(number);
             }
         }
-        let left = self.stream.left();
-        let length = u64::from(head.length);
-        let wraps = head.tag == record::HEAP_DUMP
+        let left = self.stream.remaining_bytes();
+        let length = u64::from(head.body_bytes);
+        let wraps = head.tag == record_tags::HEAP_DUMP
             && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
         let mut bounds = Some(length);
-        if length == 0 && self.stream.look_ahead(1)? && !self.is_at_record()? && sub::is_known(self.stream.ahead()[0]) {
+        if length == 0
+            && self.stream.look_ahead(1)?
+            && !self.is_at_record()?
+            && sub_record_tags::is_known(self.stream.ahead()[0])
+        {
             self.add_problem(&ZERO_LENGTH_SEGMENT, start, String::new);
             bounds = None;
         } else if wraps {
             self.add_problem(&LENGTH_WRAPPED, start, String::new);
             bounds = None;
         }
-        let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
+        let may_wrap = head.tag == record_tags::HEAP_DUMP && left.is_none();
         let is_long = bounds.is_none() || length > MAX_PIECE_BYTES || may_wrap;
         self.state = ReaderState::InSegment(OpenSegment {
             left_bytes: bounds,
-            is_begun: false,
+            has_read_class_dumps: false,
             is_long,
-            may_wrap,
+            length_may_wrap: may_wrap,
             heap: None,
             elements_left: 0,
             is_of_chosen_dump,
@@ -376,20 +380,22 @@ impl SegmentReader {
         }
         let head = RecordHead::parse(self.stream.ahead());
         Ok(head.is_some_and(|head| {
-            record::is_known(head.tag) && self.body_fits(head.length) && (!sub::is_known(head.tag) || head.micros == 0)
+            record_tags::is_known(head.tag)
+                && self.body_fits(head.body_bytes)
+                && (!sub_record_tags::is_known(head.tag) || head.micros_after_header == 0)
         }))
     }
 
     // ---- what is lost
 
     /// The file ends within a segment, of which so many bytes came since its `left_bytes` was counted.
-    pub(super) fn note_missing(&mut self, segment: OpenSegment, came: u64) {
+    pub(super) fn count_missing_bytes(&mut self, segment: OpenSegment, came: u64) {
         self.lost_bytes.missing_bytes += segment.left_bytes.map_or(0, |left| left.saturating_sub(came));
     }
 
     /// Counts what follows in the file as not read.
-    pub(super) fn note_rest_unread(&mut self) {
-        self.lost_bytes.bytes_behind_end += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
+    pub(super) fn count_rest_unread(&mut self) {
+        self.lost_bytes.bytes_behind_end += self.stream.remaining_bytes().unwrap_or(self.stream.ahead().len() as u64);
     }
 
     // ---- segments
@@ -400,9 +406,9 @@ impl SegmentReader {
             self.skip_segment(segment)?;
             return Ok(true);
         }
-        if !segment.is_begun {
-            segment.is_begun = true;
-            self.take_classes(&mut segment)?;
+        if !segment.has_read_class_dumps {
+            segment.has_read_class_dumps = true;
+            self.take_leading_class_dumps(&mut segment)?;
             self.state = ReaderState::InSegment(segment);
         }
         match segment.left_bytes {
@@ -419,7 +425,7 @@ impl SegmentReader {
                 let got = self.stream.read_into(block.next_bytes(left)?)?;
                 block.push_piece(got, offset, got < left, segment.heap);
                 if got < left {
-                    self.note_missing(segment, got as u64);
+                    self.count_missing_bytes(segment, got as u64);
                     self.state = ReaderState::Ended;
                 } else {
                     self.end_segment(segment);
@@ -459,19 +465,19 @@ impl SegmentReader {
     }
 
     /// Reads the class dumps that the segment begins with.
-    fn take_classes(&mut self, segment: &mut OpenSegment) -> Result<(), ReadError> {
+    fn take_leading_class_dumps(&mut self, segment: &mut OpenSegment) -> Result<(), ReadError> {
         let most = segment.left_bytes.unwrap_or(u64::MAX);
         let mut taken = 0;
-        while taken < most && self.stream.look_ahead(1)? && self.stream.ahead()[0] == sub::CLASS_DUMP {
+        while taken < most && self.stream.look_ahead(1)? && self.stream.ahead()[0] == sub_record_tags::CLASS_DUMP {
             let room = usize::try_from(most - taken).unwrap_or(usize::MAX);
             let ahead = self.stream.ahead();
             let (available, offset) = (ahead.len(), self.stream.offset);
             match ClassDump::parse(&ahead[1..available.min(room)], self.header.id_bytes, offset) {
                 Ok((behind, mut dump)) => {
-                    dump.heap = segment.heap;
+                    dump.android_heap = segment.heap;
                     let length = available.min(room) - behind.len();
-                    lock(&self.classes).add_class_dump(dump, self.dumps.len());
-                    self.class_count += 1;
+                    lock_classes(&self.classes).add_class_dump(dump, self.dumps.len());
+                    self.class_dump_count += 1;
                     self.stream.consume(length);
                     taken += length as u64;
                 }
@@ -493,10 +499,10 @@ impl OpenBlock<'_> {
     /// The next so many bytes of the buffer.
     pub(super) fn next_bytes(&mut self, bytes: usize) -> Result<&mut [u8], ReadError> {
         let end = self.filled_bytes + bytes;
-        if self.buffer.text.len() < end {
+        if self.buffer.bytes.len() < end {
             self.buffer.resize(end)?;
         }
-        Ok(&mut self.buffer.text[self.filled_bytes..end])
+        Ok(&mut self.buffer.bytes[self.filled_bytes..end])
     }
 
     /// Adds a piece: the next so many bytes of the buffer, which are at this offset in the file.
@@ -506,8 +512,8 @@ impl OpenBlock<'_> {
             offset,
             is_cut,
             last_values_skipped: false,
-            leading_elements: 0,
-            ends_in_array: false,
+            leading_element_count: 0,
+            ends_in_object_array: false,
             heap,
         });
         self.filled_bytes += bytes;

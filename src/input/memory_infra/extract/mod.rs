@@ -10,9 +10,9 @@
 
 use memchr::{memchr, memmem};
 
-use super::dumps::NodeRow;
+use super::event_dumps::NodeOrTypeRow;
 use super::raw_ids::RawEntry;
-use super::simple_json::SimpleJson;
+use super::simple_json::SimpleJsonCursor;
 
 /// The number in the place of the first array; those of the others follow.
 const PLACEHOLDER_BASE: u64 = 9_731_406_582_000_000_000;
@@ -25,9 +25,9 @@ pub(super) enum ExtractedArray {
     /// `entries`
     Entries(Vec<RawEntry>),
     /// `strings`
-    Strings(StringRows),
+    StringRows(StringRows),
     /// `nodes` and `types`.
-    NodeOrTypeRows(Vec<NodeRow>),
+    NodeOrTypeRows(Vec<NodeOrTypeRow>),
     /// A column.
     ColumnNumbers(Vec<u64>),
 }
@@ -65,8 +65,8 @@ pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, ExtractedArrays)> 
     while let Some(found) = memchr(b'[', &json[at..]) {
         let start = at + found;
         at = start + 1;
-        let mut cursor = SimpleJson::new(json, at);
-        let array = key_before(&json[..start]).and_then(|key| cursor.array(key));
+        let mut cursor = SimpleJsonCursor::new(json, at);
+        let array = key_before(&json[..start]).and_then(|key| cursor.read_array(key));
         // What follows must not become a part of the number.
         let is_apart = |next: &u8| matches!(next, b',' | b'}' | b']') || next.is_ascii_whitespace();
         if let Some(array) = array.filter(|_| json.get(cursor.offset).is_none_or(is_apart)) {
@@ -109,28 +109,28 @@ const ARRAY_KEYS: [(&[u8], ArrayKey); 6] = [
     (b"counts", ArrayKey::NumberColumn),
 ];
 
-impl SimpleJson<'_> {
+impl SimpleJsonCursor<'_> {
     /// The array behind its bracket.
-    fn array(&mut self, key: ArrayKey) -> Option<ExtractedArray> {
+    fn read_array(&mut self, key: ArrayKey) -> Option<ExtractedArray> {
         match key {
             ArrayKey::Entries => {
                 let mut entries = Vec::new();
-                self.elements(|json| json.heap_entry().map(|entry| entries.push(entry)))?;
+                self.for_each_element(|json| json.heap_entry().map(|entry| entries.push(entry)))?;
                 Some(ExtractedArray::Entries(entries))
             }
             ArrayKey::Strings => {
                 let mut texts = StringRows::default();
-                self.elements(|json| json.text_row(&mut texts))?;
-                Some(ExtractedArray::Strings(texts))
+                self.for_each_element(|json| json.add_string_row(&mut texts))?;
+                Some(ExtractedArray::StringRows(texts))
             }
             ArrayKey::NodesOrTypes if self.peek()? == b'{' => {
                 let mut rows = Vec::new();
-                self.elements(|json| json.node_or_type_row().map(|row| rows.push(row)))?;
+                self.for_each_element(|json| json.node_or_type_row().map(|row| rows.push(row)))?;
                 Some(ExtractedArray::NodeOrTypeRows(rows))
             }
             ArrayKey::NodesOrTypes | ArrayKey::NumberColumn => {
                 let mut numbers = Vec::new();
-                self.elements(|json| json.number().map(|number| numbers.push(number)))?;
+                self.for_each_element(|json| json.number().map(|number| numbers.push(number)))?;
                 Some(ExtractedArray::ColumnNumbers(numbers))
             }
         }
@@ -171,9 +171,9 @@ impl SimpleJson<'_> {
     }
 
     /// Adds a row of `strings`.
-    fn text_row(&mut self, texts: &mut StringRows) -> Option<()> {
+    fn add_string_row(&mut self, texts: &mut StringRows) -> Option<()> {
         let (mut id, mut text) = (None, None);
-        self.members(|json, key| {
+        self.for_each_member(|json, key| {
             match key {
                 b"id" => id = Some(json.number()?),
                 b"string" => {
@@ -190,9 +190,9 @@ impl SimpleJson<'_> {
     }
 
     /// A row of `nodes` or `types`.
-    fn node_or_type_row(&mut self) -> Option<NodeRow> {
+    fn node_or_type_row(&mut self) -> Option<NodeOrTypeRow> {
         let (mut id, mut name, mut parent) = (None, None, None);
-        self.members(|json, key| {
+        self.for_each_member(|json, key| {
             match key {
                 b"id" => id = Some(json.number()?),
                 b"name_sid" => name = Some(json.number()?),
@@ -201,7 +201,7 @@ impl SimpleJson<'_> {
             }
             Some(())
         })?;
-        Some(NodeRow { id: id?, name_sid: name?, parent })
+        Some(NodeOrTypeRow { id: id?, name_sid: name?, parent })
     }
 }
 

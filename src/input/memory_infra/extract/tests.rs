@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::event::Event;
+use super::super::event::TraceEvent;
 use super::super::raw_ids::RawId;
 use super::*;
 use crate::allocations::NameTable;
@@ -19,7 +19,7 @@ const HEAPS_V2: &str = r#"{"args":{"dumps":{"heaps_v2":{"version":1,"maps":{
 fn both_ways(json: &[u8]) -> [String; 2] {
     [true, false].map(|whole| {
         let mut names = NameTable::default();
-        let (event, read) = Event::read(json, whole, &mut names);
+        let (event, read) = TraceEvent::read(json, whole, &mut names);
         format!("{event:?} {:?} {names:?}", read.map_err(|error| error.to_string()))
     })
 }
@@ -41,7 +41,7 @@ fn usual_arrays_are_lifted_out() {
     assert_eq!(arrays.take(7), None);
     let (_, arrays) = extract_arrays(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
     assert_eq!(arrays.0.len(), 7);
-    let row = |id, name_sid, parent| NodeRow { id, name_sid, parent };
+    let row = |id, name_sid, parent| NodeOrTypeRow { id, name_sid, parent };
     assert_eq!(arrays.0[1], Some(ExtractedArray::NodeOrTypeRows(vec![row(6, 1, None), row(8, 2, Some(6))])));
 }
 

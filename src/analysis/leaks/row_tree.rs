@@ -1,0 +1,244 @@
+//! The tree of best ways merged by type and reference.
+
+use rustc_hash::FxHashMap;
+
+use super::best_paths::{BestPaths, NO_ROW, ReachedObject, ReferenceCosts, StartObject};
+use super::type_role::{CodeOwner, TypeRole};
+use crate::graph::{HeapGraph, NodeId, TypeId};
+
+/// The label of an element, an entry, a key: it names none in particular.
+pub const ELEMENT_LABEL: u32 = 0;
+/// Rows above an object in which one of its type is looked for.
+const MAX_FOLD_LEVELS: usize = 6;
+
+/// Like objects that are reached alike.
+#[derive(Debug, Clone, Copy)]
+pub struct MergedRow {
+    /// The row above; the top's is the top.
+    pub parent: u32,
+    /// The number of the type's name, or of the object's own.
+    pub symbol: u32,
+    /// The label of the reference from the row above.
+    pub label: u32,
+    /// The type of the first.
+    pub type_id: TypeId,
+    /// Objects, but those that are parts of others.
+    pub objects: u32,
+    /// Their bytes.
+    pub own_bytes: u64,
+    /// Bytes of the row and of all below.
+    pub total_bytes: u64,
+    /// Some of them refer to others of them.
+    pub is_folded: bool,
+}
+
+/// Rows by number; 0 is the top, and each comes behind its parent.
+#[derive(Debug)]
+pub struct RowTree {
+    rows: Vec<MergedRow>,
+    rows_by_node: Vec<u32>,
+    /// Rows below row `n` are `list[starts[n]..starts[n + 1]]`.
+    child_starts: Vec<u32>,
+    children: Vec<u32>,
+    /// By symbol of a type: objects and bytes of all that is reached.
+    totals_by_symbol: FxHashMap<u32, (u64, u64)>,
+}
+
+/// Names of objects, and bytes that they hold outside the heap.
+#[derive(Debug, Default)]
+pub struct ObjectFacts {
+    /// Numbers of the names of single objects.
+    pub name_symbols: FxHashMap<NodeId, u32>,
+    /// Bytes outside the heap.
+    pub off_heap_bytes: FxHashMap<NodeId, u64>,
+}
+
+impl RowTree {
+    /// Finds the tree of best ways and merges it. As `BestPaths::find`, and a look-up for each object, for some those of the
+    /// rows above.
+    pub fn build_with_paths(
+        graph: &HeapGraph,
+        starts: &[StartObject],
+        ways: &mut impl ReferenceCosts,
+        type_roles: &[TypeRole],
+        facts: &ObjectFacts,
+    ) -> (BestPaths, Self) {
+        let top = MergedRow {
+            parent: 0,
+            symbol: 0,
+            label: 0,
+            type_id: TypeId::new(0),
+            objects: 0,
+            own_bytes: 0,
+            total_bytes: 0,
+            is_folded: false,
+        };
+        let mut rows = vec![top];
+        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let mut last = ((0, 0, 0), 0);
+        let mut types: Vec<(u64, u64)> = vec![(0, 0); graph.type_count()];
+        let (paths, row_of) = BestPaths::find(
+            graph,
+            starts,
+            ways,
+            |ReachedObject { node, parent_row: parent, label, is_unexplained }| {
+                let type_id = graph.type_of(node);
+                let type_role = &type_roles[type_id.index()];
+                let parent = if is_unexplained { 0 } else { parent.unwrap_or(0) };
+                let own_symbol =
+                    if type_role.has_named_objects { facts.name_symbols.get(&node).copied() } else { None };
+                let folded =
+                    if parent == 0 { None } else { row_to_fold_into(&rows, type_roles, parent, type_id, label) };
+                let row = folded.unwrap_or_else(|| {
+                    let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
+                    if last.0 != key || last.1 == 0 {
+                        let new = rows.len() as u32;
+                        let row = *known.entry(key).or_insert(new);
+                        if row == new {
+                            rows.push(MergedRow { parent, symbol: key.1, label, type_id, ..top });
+                        }
+                        last = (key, row);
+                    }
+                    last.1
+                });
+                rows[row as usize].is_folded |= folded == Some(parent);
+                let mut bytes = graph.shallow_bytes(node);
+                if !facts.off_heap_bytes.is_empty() {
+                    bytes = bytes.saturating_add(facts.off_heap_bytes.get(&node).copied().unwrap_or(0));
+                }
+                let into = &mut rows[row as usize];
+                into.objects += u32::from(!(type_role.is_composite_text && folded == Some(parent)));
+                into.own_bytes = into.own_bytes.saturating_add(bytes);
+                let of_type = &mut types[type_id.index()];
+                *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
+                row
+            },
+        );
+        rows.shrink_to_fit();
+        for at in (1..rows.len()).rev() {
+            let parent = rows[at].parent as usize;
+            rows[at].total_bytes = rows[at].total_bytes.saturating_add(rows[at].own_bytes);
+            rows[parent].total_bytes = rows[parent].total_bytes.saturating_add(rows[at].total_bytes);
+        }
+        let mut by_name: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        for (type_role, (objects, bytes)) in type_roles.iter().zip(types) {
+            let all = by_name.entry(type_role.symbol).or_default();
+            *all = (all.0 + objects, all.1.saturating_add(bytes));
+        }
+        let (child_starts, children) = children_by_row(&rows);
+        (paths, RowTree { rows, rows_by_node: row_of, child_starts, children, totals_by_symbol: by_name })
+    }
+
+    /// The rows, each behind its parent.
+    pub fn rows(&self) -> &[MergedRow] {
+        &self.rows
+    }
+
+    /// A row.
+    pub fn row(&self, row: u32) -> &MergedRow {
+        &self.rows[row as usize]
+    }
+
+    /// The rows below a row.
+    pub fn rows_below(&self, row: u32) -> &[u32] {
+        &self.children[self.child_starts[row as usize] as usize..self.child_starts[row as usize + 1] as usize]
+    }
+
+    /// The row of an object; `None` of one that is not reached.
+    pub fn row_of(&self, node: NodeId) -> Option<u32> {
+        Some(self.rows_by_node[node.index()]).filter(|&row| row != NO_ROW)
+    }
+
+    /// Objects and bytes of the types of a name.
+    pub(super) fn totals_of_symbol(&self, symbol: u32) -> (u64, u64) {
+        self.totals_by_symbol.get(&symbol).copied().unwrap_or_default()
+    }
+
+    /// Bytes of the types of each name.
+    pub(super) fn bytes_by_symbol(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.totals_by_symbol.iter().map(|(&symbol, &(_, bytes))| (symbol, bytes))
+    }
+
+    /// By row: true for these and those above them. O(rows).
+    pub fn mark_with_ancestors(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_above = vec![false; self.rows.len()];
+        for &row in rows {
+            let mut at = row;
+            while !std::mem::replace(&mut is_above[at as usize], true) {
+                at = self.row(at).parent;
+            }
+        }
+        is_above
+    }
+
+    /// By row: true for these, those below and those above them. O(rows).
+    pub fn mark_with_ancestors_and_descendants(&self, rows: &[u32]) -> Vec<bool> {
+        let mut is_around = self.mark_with_ancestors(rows);
+        let mut is_below = vec![false; self.rows.len()];
+        let mut open = rows.to_vec();
+        while let Some(row) = open.pop() {
+            if !std::mem::replace(&mut is_below[row as usize], true) {
+                is_around[row as usize] = true;
+                open.extend_from_slice(self.rows_below(row));
+            }
+        }
+        is_around
+    }
+
+    /// These rows, none of them below another, and all below them. O(rows in the answer).
+    pub fn with_descendants(&self, tops: &[u32]) -> Vec<u32> {
+        let mut all = tops.to_vec();
+        let mut at = 0;
+        while at < all.len() {
+            all.extend_from_slice(self.rows_below(all[at]));
+            at += 1;
+        }
+        all
+    }
+}
+
+/// The row above that an object belongs to: lists, trees and graphs of one type are one row.
+fn row_to_fold_into(
+    rows: &[MergedRow],
+    type_roles: &[TypeRole],
+    parent: u32,
+    type_id: TypeId,
+    label: u32,
+) -> Option<u32> {
+    let type_role = &type_roles[type_id.index()];
+    let above = &type_roles[rows[parent as usize].type_id.index()];
+    if type_role.folds_same_type && label != ELEMENT_LABEL && above.symbol == type_role.symbol {
+        return Some(parent);
+    }
+    let is_own = type_role.owner == CodeOwner::Application && !type_role.is_carrier && !type_role.is_class;
+    let mut at = parent;
+    // Nothing but links between here and there.
+    let mut is_chain = true;
+    for _ in 0..MAX_FOLD_LEVELS {
+        is_chain &= type_roles[rows[at as usize].type_id.index()].is_chain_link;
+        at = rows[at as usize].parent;
+        if at == 0 || !(is_own || is_chain) {
+            return None;
+        }
+        let row = &rows[at as usize];
+        if row.type_id == type_id && (is_own || (row.label == label && label != ELEMENT_LABEL)) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Rows by their parent.
+fn children_by_row(rows: &[MergedRow]) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0u32; rows.len() + 1];
+    rows.iter().skip(1).for_each(|row| starts[row.parent as usize + 1] += 1);
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let (mut next, mut list) = (starts.clone(), vec![0; rows.len() - 1]);
+    for (at, row) in rows.iter().enumerate().skip(1) {
+        list[next[row.parent as usize] as usize] = at as u32;
+        next[row.parent as usize] += 1;
+    }
+    (starts, list)
+}

@@ -1,0 +1,251 @@
+//! A heap made ready: the tree of best ways, and its rows.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::classified_heap::ClassifiedHeap;
+use super::java::{self, LeftOverLoaders};
+use super::javascript::{self, JavaScriptReferenceCosts};
+use super::modules::{Modules, find_javascript_modules, owner_of_script};
+use super::symbols::SymbolTable;
+use super::type_roles::structural_names;
+use super::unnamed_references;
+use crate::analysis::dominators::{DominatorChildren, Dominators};
+use crate::analysis::leaks::{
+    BestPaths, CauseAnalysis, CodeOwner, CostedReference, ObjectFacts, ReferenceCosts, RowTree, StartObject, TypeRole,
+};
+use crate::analysis::retained::RetainedSizes;
+use crate::answers::AnswerError;
+use crate::answers::libraries::{LibraryNames, dotted_type_name};
+use crate::answers::reference_names::ReferenceNames;
+use crate::answers::values::{ShownValue, ValueReader};
+use crate::dump::OpenDump;
+use crate::graph::{GraphNameId, HeapGraph, NodeId, RootKind};
+use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
+
+/// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
+const MAX_BUFFERS_READ_SINGLY: usize = 1000;
+
+/// A heap with its tree of best ways.
+pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
+    pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
+    pub(in crate::answers::leaks) paths: BestPaths,
+    pub(in crate::answers::leaks) rows: RowTree,
+    pub(in crate::answers::leaks) dominators: &'d Dominators,
+    pub(in crate::answers::leaks) retained: &'d RetainedSizes,
+    pub(in crate::answers::leaks) children: DominatorChildren<'d>,
+}
+
+impl<'d> ClassifiedHeap<'d> {
+    /// Roles of types, threads and buffers; the loaders that should be gone come later. O(types + threads).
+    pub(in crate::answers::leaks) fn new(
+        dump: &'d OpenDump,
+        graph: &'d HeapGraph,
+        libraries: &LibraryNames,
+        symbols: &mut SymbolTable,
+    ) -> Self {
+        let runtime = dump.info().runtime();
+        let structural_names = structural_names(runtime);
+        let libraries = libraries.clone().take_libraries_as_own_if_alone(graph);
+        let mut type_roles: Vec<TypeRole> = graph
+            .types()
+            .ids()
+            .map(|type_id| {
+                let name = dotted_type_name(graph.type_name(type_id));
+                structural_names.type_role(runtime, &name, libraries.owner_of(&name), symbols)
+            })
+            .collect();
+        for &(class, _) in graph.types().class_objects() {
+            let type_role = &mut type_roles[graph.type_of(class).index()];
+            *type_role = TypeRole { has_named_objects: true, is_class: true, is_carrier: false, ..*type_role };
+        }
+        let values = ValueReader::of(dump);
+        let threads = thread_names(graph, values);
+        threads.keys().for_each(|&node| type_roles[graph.type_of(node).index()].has_named_objects = true);
+        let kinds = dump.details().and_then(|details| details.reference_kinds(graph).ok().flatten());
+        let modules = match (dump.details(), &kinds) {
+            (Some(details), Some(kinds)) => find_javascript_modules(graph, details, &**kinds),
+            _ => modules_of_roots(graph),
+        };
+        modules.keys().for_each(|&node| type_roles[graph.type_of(node).index()].has_named_objects = true);
+        if let Some(kinds) = &kinds {
+            set_owners_by_script(graph, &**kinds, &libraries, &mut type_roles);
+        }
+        ClassifiedHeap {
+            modules,
+            reference_kinds: kinds,
+            graph,
+            runtime,
+            details: dump.details(),
+            values,
+            names: ReferenceNames::of(dump),
+            libraries,
+            structural_names,
+            type_roles,
+            thread_names: threads,
+            left_over_loaders: FxHashSet::default(),
+            off_heap_bytes: off_heap_bytes_by_buffer(graph, values, dump.details()),
+        }
+    }
+}
+
+impl<'d> AnalysedHeap<'d> {
+    /// Finds the best ways and merges them. O(objects + references) beside the dominator tree.
+    ///
+    /// # Errors
+    /// If there is not the memory for the dominator tree.
+    pub(in crate::answers::leaks) fn new(
+        dump: &'d OpenDump,
+        mut heap: ClassifiedHeap<'d>,
+        loaders: LeftOverLoaders,
+        symbols: &mut SymbolTable,
+    ) -> Result<Self, AnswerError> {
+        let (dominators, retained) = dump.dominators()?;
+        heap.left_over_loaders = loaders.left_over_nodes;
+        let facts = ObjectFacts {
+            name_symbols: heap.object_symbols(symbols),
+            off_heap_bytes: std::mem::take(&mut heap.off_heap_bytes),
+        };
+        let (starts, mut ways) = heap.start_objects_and_costs(dump, symbols);
+        let (paths, rows) = RowTree::build_with_paths(heap.graph, &starts, &mut ways, &heap.type_roles, &facts);
+        drop(ways);
+        heap.off_heap_bytes = facts.off_heap_bytes;
+        Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children: dominators.children() })
+    }
+
+    /// The graph with its best ways, rows and dominator tree, to be asked about causes.
+    pub(in crate::answers::leaks) fn cause_analysis(&self) -> CauseAnalysis<'_> {
+        CauseAnalysis {
+            graph: self.heap.graph,
+            best_paths: &self.paths,
+            rows: &self.rows,
+            dominators: self.dominators,
+            retained: self.retained,
+            children: &self.children,
+        }
+    }
+}
+
+impl<'d> ClassifiedHeap<'d> {
+    /// Loaders that should be gone, of a Java heap.
+    pub(in crate::answers::leaks) fn find_left_over_loaders(&self, dump: &OpenDump) -> LeftOverLoaders {
+        match self.runtime {
+            Some(Runtime::Java) if !self.graph.types().class_objects().is_empty() => {
+                LeftOverLoaders::find(self, dump.reachable())
+            }
+            _ => LeftOverLoaders::default(),
+        }
+    }
+
+    /// The objects at which ways begin, and what each reference costs.
+    fn start_objects_and_costs<'h>(
+        &'h self,
+        dump: &OpenDump,
+        symbols: &'h mut SymbolTable,
+    ) -> (Vec<StartObject>, Box<dyn ReferenceCosts + 'h>) {
+        let has_classes = !self.graph.types().class_objects().is_empty();
+        if let Some(kinds) = &self.reference_kinds {
+            let starts = javascript::start_objects(self, dump.reachable(), symbols);
+            return (starts, Box::new(JavaScriptReferenceCosts::new(self, &**kinds, symbols)));
+        }
+        match self.runtime {
+            Some(Runtime::Java) if has_classes => (
+                java::start_objects(self, dump.reachable(), symbols),
+                Box::new(java::JavaReferenceCosts::new(self, symbols)),
+            ),
+            _ => (
+                unnamed_references::start_objects(self, dump.reachable(), symbols),
+                Box::new(unnamed_references::UnnamedReferenceCosts::new(self)),
+            ),
+        }
+    }
+}
+
+impl ReferenceCosts for Box<dyn ReferenceCosts + '_> {
+    fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
+        (**self).append_costs(from, to, steps);
+    }
+}
+
+/// Modules that the dump has roots of, with their names: Python's.
+fn modules_of_roots(graph: &HeapGraph) -> Modules {
+    let named = graph.roots().iter().filter(|root| root.kind == RootKind::Module);
+    named.filter_map(|root| Some((root.node, graph.root_name(root)?.to_string()))).collect()
+}
+
+/// Threads by their objects, with the names that these have, else that the dump gives them, else their ids.
+fn thread_names(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap<NodeId, String> {
+    let threads: Vec<(NodeId, Option<GraphNameId>)> =
+        graph.threads().iter().filter_map(|thread| Some((thread.node?, thread.name))).collect();
+    let nodes: Vec<NodeId> = threads.iter().map(|&(node, _)| node).collect();
+    let said = values.map_or_else(|| vec![None; nodes.len()], |values| values.shown_values(&nodes));
+    let name = |node, name: Option<GraphNameId>, said: Option<ShownValue>| match (said, name) {
+        (Some(ShownValue::Name(text)), _) => text.text,
+        (_, Some(name)) => graph.name(name).to_string(),
+        _ => graph.display_id(node),
+    };
+    threads.into_iter().zip(said).map(|((node, of_dump), said)| (node, name(node, of_dump, said))).collect()
+}
+
+/// Bytes outside the heap by the buffer that frees them: views have none of their own.
+fn off_heap_bytes_by_buffer(
+    graph: &HeapGraph,
+    values: Option<ValueReader<'_>>,
+    details: Option<&dyn ObjectDetails>,
+) -> FxHashMap<NodeId, u64> {
+    let types = graph.types();
+    let (Some(values), Some(details)) = (values, details) else { return FxHashMap::default() };
+    let is_direct = types.map_by_superclass(|type_id, above: Option<&bool>| {
+        dotted_type_name(types.name(type_id)) == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
+    });
+    if !is_direct.contains(&true) {
+        return FxHashMap::default();
+    }
+    let buffers: Vec<NodeId> = graph.nodes().filter(|&node| is_direct[graph.type_of(node).index()]).collect();
+    if buffers.len() > MAX_BUFFERS_READ_SINGLY {
+        let columns = details.values_of_fields(graph, &["capacity", "cleaner"]).unwrap_or_default();
+        let [capacities, cleaners] = &columns[..] else { return FxHashMap::default() };
+        let frees: FxHashSet<NodeId> =
+            cleaners.iter().filter(|(_, value)| matches!(value, Value::Object(_))).map(|&(node, _)| node).collect();
+        let own = capacities.iter().filter(|(node, _)| frees.contains(node) && is_direct[graph.type_of(*node).index()]);
+        return own.filter_map(|&(node, ref value)| Some((node, capacity_bytes(value)?))).collect();
+    }
+    let of_buffer = |node: NodeId| {
+        let fields = values.raw_fields(node);
+        let field = |wanted: &str| {
+            let mut named = fields.iter().filter(|field| field.name.to_string().trim_start_matches('.') == wanted);
+            named.next().map(|field| &field.value)
+        };
+        matches!(field("cleaner"), Some(Value::Object(_))).then(|| Some((node, capacity_bytes(field("capacity")?)?)))?
+    };
+    buffers.into_iter().filter_map(of_buffer).collect()
+}
+
+fn capacity_bytes(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(bytes) => u64::try_from(*bytes).ok(),
+        _ => None,
+    }
+}
+
+/// Types of JavaScript are whose the script of their constructor is: that of the first object.
+fn set_owners_by_script(
+    graph: &HeapGraph,
+    kinds: &dyn ReferenceKinds,
+    libraries: &LibraryNames,
+    type_roles: &mut [TypeRole],
+) {
+    let mut is_known = vec![false; type_roles.len()];
+    for node in graph.nodes() {
+        let type_id = graph.type_of(node);
+        if std::mem::replace(&mut is_known[type_id.index()], true) || type_roles[type_id.index()].is_carrier {
+            continue;
+        }
+        let by_script = kinds.script_file(node).map_or(CodeOwner::Runtime, |script| owner_of_script(&script));
+        let name = graph.type_name(type_id);
+        type_roles[type_id.index()].owner = libraries.owner_by_pattern(name).unwrap_or(by_script);
+    }
+    if !type_roles.iter().any(|type_role| type_role.owner == CodeOwner::Application) {
+        let libraries = type_roles.iter_mut().filter(|type_role| type_role.owner == CodeOwner::Library);
+        libraries.for_each(|type_role| type_role.owner = CodeOwner::Application);
+    }
+}
