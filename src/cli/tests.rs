@@ -252,11 +252,11 @@ fn questions() -> Vec<(CommandLine, String)> {
     add!(
         TrendOptions::default(),
         TrendOptions { by: DiffBy::Paths, with_unchanged: true, is_wide: true, ..TrendOptions::default() },
-        TrendOptions { by: DiffBy::Groups(GroupBy::Line), retained: true, ..TrendOptions::default() },
+        TrendOptions { by: DiffBy::Groups(GroupBy::Line), judges_retained: true, ..TrendOptions::default() },
         TrendOptions {
             by: DiffBy::Groups(GroupBy::Loader),
             heaps: heaps(),
-            retained: true,
+            judges_retained: true,
             judges_growth: true,
             sorts_by_time: true,
             min_growth,

@@ -11,27 +11,32 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
 
 pub(super) struct HttpHead {
-    pub(super) text: String,
+    pub(super) head_text: String,
     pub(super) body_start: Vec<u8>,
 }
 
 impl HttpHead {
     /// 200, 101.
     pub(super) fn status(&self) -> Option<u32> {
-        let line = self.text.lines().next()?;
+        let line = self.head_text.lines().next()?;
         line.strip_prefix("HTTP/1.")?.split_whitespace().nth(1)?.parse().ok()
     }
 
     /// The value of a field, by its name in any case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
-        let mut fields = self.text.lines().skip(1).filter_map(|line| line.split_once(':'));
+        let mut fields = self.head_text.lines().skip(1).filter_map(|line| line.split_once(':'));
         Some(fields.find(|(other, _)| other.eq_ignore_ascii_case(name))?.1.trim())
     }
 }
 
 /// Sends a request and reads the head of the answer. The connection does not block from here on. Error: `protocol`,
 /// `timeout`, what the system says.
-pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<HttpHead, Refusal> {
+pub(super) fn send_request(
+    mut stream: &TcpStream,
+    peer: &str,
+    request: &str,
+    limit: Duration,
+) -> Result<HttpHead, Refusal> {
     let failed = |error: io::Error| Refusal::system(peer, error);
     let foreign = |bytes: &[u8]| Refusal::protocol(peer, "HTTP", bytes);
     stream.write_all(request.as_bytes()).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
@@ -40,7 +45,7 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     loop {
         if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
             let rest = bytes.split_off(end + 4);
-            let head = HttpHead { text: String::from_utf8_lossy(&bytes).into_owned(), body_start: rest };
+            let head = HttpHead { head_text: String::from_utf8_lossy(&bytes).into_owned(), body_start: rest };
             return if head.status().is_some() { Ok(head) } else { Err(foreign(&bytes)) };
         }
         let known = bytes.len().min(7);
@@ -53,16 +58,16 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     }
 }
 
-/// The body behind a path. Error: those of [`request`]; `protocol` for an answer that is not 200.
+/// The body behind a path. Error: those of [`send_request`]; `protocol` for an answer that is not 200.
 pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
     let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
-    let head = request(stream, peer, &text, limit)?;
+    let head = send_request(stream, peer, &text, limit)?;
     let length: Option<usize> = head.header("content-length").and_then(|length| length.parse().ok());
     let status = head.status();
     let mut body = head.body_start;
     let started = Instant::now();
     if status != Some(200) {
-        return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
+        return Err(Refusal::protocol(peer, "the inspector's protocol", head.head_text.as_bytes()));
     }
     while length.is_none_or(|length| body.len() < length) && body.len() < MAX_BODY_BYTES {
         if !read_more(stream, &mut body, peer, started, limit)? {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use flate2::write::GzDecoder;
 
-use super::http::{read_more, request as ask};
-use super::ports::connect;
+use super::CollectPlan;
+use super::http::{read_more, send_request};
+use super::ports::connect_tcp;
 use super::process_watch::DEFAULT_SILENCE_LIMIT;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::{DumpOutcome, DumpRequest};
-use super::{CollectPlan, Collected};
 
 /// Where Go serves it.
 const DEFAULT_PATH: &str = "debug/pprof/heap";
@@ -24,9 +24,9 @@ pub(super) fn is_profile_url(url: &str) -> bool {
 
 /// Takes the profile. Error: `no-target`, `protocol` for what is no profile, `incomplete` for one that breaks off, and those of
 /// the connection.
-pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> Result<DumpOutcome, Refusal> {
-    let url = request.options.url.clone().unwrap_or_default();
-    let limit = request.options.timeout.unwrap_or(DEFAULT_SILENCE_LIMIT);
+pub(super) fn dump(mut request: DumpRequest<'_>) -> Result<DumpOutcome, Refusal> {
+    let url = request.options.inspector_url.clone().unwrap_or_default();
+    let limit = request.options.silence_limit.unwrap_or(DEFAULT_SILENCE_LIMIT);
     let wrong = || {
         let text = format!("{url}: write it as http://127.0.0.1:6060/{DEFAULT_PATH}");
         Refusal::new(RefusalCode::NoTarget, text).with_hint("of https: curl -sS URL -o heap.pb.gz")
@@ -38,19 +38,19 @@ pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> R
     }
     let path = if path.is_empty() { DEFAULT_PATH } else { path };
     let text = format!("the heap profile at http://{host}/{path}: one GET, nothing stands still");
-    request.announce(CollectPlan { text, pause: Duration::ZERO, risk: None })?;
+    request.seek_approval(CollectPlan { text, expected_pause: Duration::ZERO, risk: None })?;
     let mut stream = Err(wrong());
     for address in host.to_socket_addrs().map_err(|_| wrong())? {
-        stream = connect(None, address);
+        stream = connect_tcp(None, address);
         if stream.is_ok() {
             break;
         }
     }
     let stream = stream?;
     // Version 1.0 has bodies without chunks.
-    let head = ask(&stream, host, &format!("GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n"), limit)?;
+    let head = send_request(&stream, host, &format!("GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n"), limit)?;
     if head.status() != Some(200) {
-        let status = head.text.lines().next().unwrap_or_default();
+        let status = head.head_text.lines().next().unwrap_or_default();
         return Err(Refusal::new(RefusalCode::RefusedByTarget, format!("http://{host}/{path} answers: {status}")));
     }
     let mut left = head.header("content-length").and_then(|length| length.parse::<u64>().ok()).unwrap_or(u64::MAX);
@@ -85,7 +85,6 @@ pub(super) fn dump(mut request: DumpRequest<'_>, collected: &mut Collected) -> R
     // The checksum at its end shows that it is all there.
     let is_whole = unpacker.try_finish().is_ok();
     file.write(unpacker.get_ref())?;
-    collected.pause_ms = None;
     let incomplete = || Refusal::new(RefusalCode::Incomplete, "the profile breaks off");
     Ok((file, (!is_whole).then(incomplete)))
 }

@@ -63,7 +63,7 @@ fn run_collection(
             }
             options.runtime.map_or_else(|| detect_runtime(process), Ok)?
         }
-        None => options.runtime.unwrap_or(match options.url.as_deref().is_some_and(pprof::is_profile_url) {
+        None => options.runtime.unwrap_or(match options.inspector_url.as_deref().is_some_and(pprof::is_profile_url) {
             true => TargetRuntime::Go,
             false => TargetRuntime::Node,
         }),
@@ -89,7 +89,7 @@ fn run_collection(
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
         (TargetRuntime::Node | TargetRuntime::Chromium, _) => inspector::dump(process, runtime, request, collected),
-        (TargetRuntime::Go, None) => pprof::dump(request, collected),
+        (TargetRuntime::Go, None) => pprof::dump(request),
         (TargetRuntime::Go, Some(_)) => {
             let text = "of Go name the address of its profile: heapdump collect http://HOST:PORT/debug/pprof/heap";
             Err(Refusal::new(RefusalCode::NoTarget, text))

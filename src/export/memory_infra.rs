@@ -54,7 +54,7 @@ pub fn write_memory_infra(
     match dump.content() {
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, &options.heaps, options.depth)?;
-            let time = MemoryDump { id: "0x1".into(), detail: "detailed".into(), ..MemoryDump::default() };
+            let time = MemoryDump { id: "0x1".into(), detail_level: "detailed".into(), ..MemoryDump::default() };
             let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(DEFAULT_MIN_OBJECT_PATH_BYTES));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;

@@ -88,7 +88,7 @@ impl<'d> PageAnswers<'d> {
         }
         if let Content::Allocations(allocations) = dump.content() {
             // Without them where they take more memory than they may.
-            let by = GroupBy::of_frames(allocations.frame_names);
+            let by = GroupBy::of_frames(allocations.frame_naming);
             groups.extend(histogram_of(by).ok().map(|answer| (by, answer)));
         }
         let content = if is_graph {

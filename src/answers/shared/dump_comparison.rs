@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::allocations::{AllocationDump, FrameNaming, Histograms, add_counts};
+use crate::allocations::{AllocationDump, ClassHistograms, FrameNaming, add_counts};
 use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::diff::{
     DiffAmounts, MAX_TYPE_PATH_LEVELS, Measure, amounts_by_root_kind, totals_by_path, totals_by_path_memory_bytes,
@@ -14,10 +14,10 @@ use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, max_exact_marking_steps, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
+use crate::answers::shared::allocation_heaps::{AllocationHeapChoice, heap_title};
 use crate::answers::shared::figure::{ColumnUnit, Figure, KIND, PATH, TYPE};
 use crate::answers::shared::frame_amounts::FrameAmounts;
 use crate::answers::shared::groups::{Groups, SameNameTypes};
-use crate::answers::shared::heaps::{AllocationHeapChoice, heap_title};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -176,13 +176,13 @@ impl DumpSide {
         objects.check_on_allocations()?;
         let chosen = heaps.choose(allocations)?.heaps;
         let mut total = AllocationAmount::default();
-        let mut rows: BTreeMap<String, Amounts> = BTreeMap::new();
+        let mut rows: BTreeMap<String, DiffAmounts> = BTreeMap::new();
         let is_wanted = |name: &str| objects.types.as_ref().is_none_or(|types| types.matches(name));
         if let Some(frame_names) = by.frame_names() {
             let amounts = FrameAmounts::compute(dump, allocations, &chosen, frame_names, std::iter::empty())?;
             total = amounts.total;
             for (name, FlatAndCum { flat, cum }) in amounts.by_name.into_iter().filter(|(name, _)| is_wanted(name)) {
-                let row = Amounts { count: flat.allocations, bytes: flat.bytes, retained_bytes: cum.bytes };
+                let row = DiffAmounts { count: flat.allocations, bytes: flat.bytes, retained_bytes: cum.bytes };
                 rows.insert(name.to_string(), row);
             }
         } else if by == DiffBy::default() {
@@ -192,7 +192,7 @@ impl DumpSide {
                     return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
                 }
                 total.add(top.total.bytes, top.total.allocations);
-                let named = top.types.iter().map(|of| (allocations.names.text(of.type_name), of.total));
+                let named = top.type_amounts.iter().map(|of| (allocations.names.text(of.type_name), of.total));
                 for (name, amount) in named.filter(|(name, _)| is_wanted(name)) {
                     let row = rows.entry(name.to_string()).or_default();
                     row.count = add_counts(row.count, amount.allocations);
@@ -208,7 +208,7 @@ impl DumpSide {
         }
         let (objects, shallow_bytes) = (total.allocations.unwrap_or(0), total.bytes);
         let totals = GroupTally { objects, shallow_bytes, ..GroupTally::default() };
-        Ok(DumpSide { totals, rows, row_bytes: 0, roots_inferred: false })
+        Ok(DumpSide { totals, amounts_by_name: rows, row_memory_bytes: 0, roots_inferred: false })
     }
 
     fn add_retained_bytes(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {

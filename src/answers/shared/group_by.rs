@@ -94,7 +94,7 @@ impl GroupBy {
     pub fn of_frames(frame_names: FrameNaming) -> Self {
         match frame_names {
             FrameNaming::Function => GroupBy::Function,
-            FrameNaming::Line => GroupBy::Line,
+            FrameNaming::FunctionAndLine => GroupBy::Line,
             FrameNaming::File => GroupBy::File,
             FrameNaming::Module => GroupBy::Module,
         }

@@ -252,7 +252,7 @@ impl TrendBuilder {
             measure: match options.by.frame_names() {
                 None if is_of_allocations => ALLOCATED_BYTES.key,
                 Some(_) if is_of_allocations => {
-                    if options.retained {
+                    if options.judges_retained {
                         CUM_BYTES.key
                     } else {
                         FLAT_BYTES.key

@@ -343,7 +343,7 @@ impl Args {
                 Some(DumpTarget::Address(address)) => Some(address.clone()),
                 _ => self.url.clone(),
             },
-            target: self.target.clone(),
+            inspector_target: self.target.clone(),
             take_histogram: self.histogram,
             open_inspector: self.open_inspector,
             output: self.output.clone(),

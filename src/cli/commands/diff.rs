@@ -63,9 +63,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             bail!("name two files: heapdump diff OLD NEW");
         }
         let mut options = args.options(of_objects, asked.len())?;
-        if let ([asked], None) = (asked, &options.heaps.dump) {
+        if let ([asked], None) = (asked, &options.heaps.memory_dump) {
             match asked.dump.content() {
-                Content::Allocations(dump) if dump.dumps.len() == 2 => options.heaps.dump = Some("1,2".into()),
+                Content::Allocations(dump) if dump.dumps.len() == 2 => options.heaps.memory_dump = Some("1,2".into()),
                 _ => bail!("name two files, or two dumps of one: --dump OLD,NEW"),
             }
         }

@@ -12,7 +12,7 @@ use crate::answers::{
     DiffBy, GroupBy, LeaksOptions, Limits, ProblemRow, TrendBuilder, TrendLimit, TrendOptions, leaks_since,
 };
 use crate::cli::CommandOutcome;
-use crate::cli::args::objects::AllocationHeapArgs;
+use crate::cli::args::object_and_heap_args::AllocationHeapArgs;
 use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, RowLimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;

@@ -250,7 +250,7 @@ fn find_or_add_dump_number(all: &mut AllocationDump, event: &DumpEvent, started_
     let started_us = started_us.get(&event.dump_id).copied().unwrap_or(event.time_us);
     if !all.dumps.last().is_some_and(|dump| dump.id == event.dump_id && dump.started_us == started_us) {
         let detail = event.dumps.level_of_detail.clone();
-        all.dumps.push(MemoryDump { id: event.dump_id.clone(), started_us, unix_ms: None, detail });
+        all.dumps.push(MemoryDump { id: event.dump_id.clone(), started_us, unix_ms: None, detail_level: detail });
     }
     all.dumps.len()
 }

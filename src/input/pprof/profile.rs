@@ -190,7 +190,7 @@ impl<'a> Profile<'a> {
                 add_problem(reading, &REPEATED_ID, 0);
             }
         }
-        let mut locations = Locations::with_room(self.locations.len());
+        let mut locations = Locations::with_room(self.location_messages.len());
         let mut frames = Vec::new();
         for &(offset, message) in &self.location_messages {
             let Ok(Location { id, mapping_id: mapping, address, lines }) = Location::of_message(message) else {
