@@ -1,4 +1,4 @@
-//! `cargo bench --bench speed [-- text|programs|index|explore|where|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
+//! `cargo bench --bench speed [-- text|programs|profiles|index|explore|where|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
 //!
 //! Dumps and graphs are generated; nothing else is needed. Every step runs in a process of its own, so that the peak
 //! memory is its own, and the median of its runs is printed. Without words: all but `large` (50 and 100 million objects).
@@ -7,6 +7,7 @@
 mod browser;
 mod dumps;
 mod measure;
+mod profiles;
 #[cfg(all(target_os = "linux", feature = "explore"))]
 #[path = "../../tests/it/common/pty.rs"]
 mod pty;
@@ -44,6 +45,9 @@ fn main() {
     }
     if wanted("programs") {
         program_tables();
+    }
+    if wanted("profiles") {
+        profile_table();
     }
     if wanted("index") {
         index_table();
@@ -202,6 +206,18 @@ fn program_tables() {
                 at_large.seconds / at_small.seconds,
                 at_large.peak_bytes as f64 / (10 * MILLION) as f64
             );
+        }
+    }
+}
+
+fn profile_table() {
+    heading("pprof profiles, 1 M stacks of 50 frames", "| frames that stacks share | command | s | peak MiB |");
+    for sharing in profiles::SHARINGS {
+        let path = profiles::profile(sharing, MILLION).expect("written");
+        for command in [&["stats"][..], &["stats", "--by", "function"]] {
+            let figure = measure::heapdump(command, &path, 5);
+            let (seconds, peak) = (figure.seconds, figure.peak_bytes as f64 / (1u64 << 20) as f64);
+            println!("| {sharing} | `{}` | {seconds:.2} | {peak:.0} |", command.join(" "));
         }
     }
 }

@@ -1,11 +1,85 @@
 //! Makes heaps: gives nodes to backtraces and adds up entries.
 //!
 //! One builder makes all heaps of a file, for they have most backtraces in common: a path of names, once found, is a
-//! number, and a heap's node of it is found by that number.
+//! number, and a heap's node of it is found by that number. Files of one heap need the tree alone.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxBuildHasher;
 
 use super::{AllocationEntry, Frame, NameId};
+
+/// A tree of frames that grows.
+///
+/// The first callee of a frame that was made last is the node behind it, and found there: what only one stack has costs 8 bytes
+/// a frame. All other callees are in a table besides, 5 to 12 bytes each.
+#[derive(Debug)]
+pub struct FrameTree {
+    frames: Vec<Frame>,
+    /// Callees that are not the node behind their caller, by caller and name.
+    table: HashTable<u32>,
+}
+
+fn hash_of_callee(caller: u32, name: NameId) -> u64 {
+    FxBuildHasher.hash_one(u64::from(caller) << 32 | u64::from(name.0))
+}
+
+impl FrameTree {
+    /// Node 0 alone; `root` is the empty name.
+    pub fn new(root: NameId) -> Self {
+        FrameTree { frames: vec![Frame::new(root, 0)], table: HashTable::new() }
+    }
+
+    /// The node of a name below a node, made when it is new. O(1), one search in a table at most.
+    pub fn find_or_add(&mut self, caller: u32, name: NameId) -> u32 {
+        let next = self.frames.len() as u32;
+        match self.frames.get(caller as usize + 1) {
+            None => {}
+            Some(behind) if behind.parent() == caller && behind.name == name => return caller + 1,
+            Some(_) => {
+                let frames = &self.frames;
+                let is_callee = |&node: &u32| {
+                    let frame = &frames[node as usize];
+                    frame.parent() == caller && frame.name == name
+                };
+                let hash_of_node = |&node: &u32| {
+                    let frame = &frames[node as usize];
+                    hash_of_callee(frame.parent(), frame.name)
+                };
+                match self.table.entry(hash_of_callee(caller, name), is_callee, hash_of_node) {
+                    Entry::Occupied(known) => return *known.get(),
+                    Entry::Vacant(free) => free.insert(next),
+                };
+            }
+        }
+        self.frames.push(Frame::new(name, caller));
+        next
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: u32) -> NameId {
+        self.frames[node as usize].name
+    }
+
+    /// Bytes of memory it takes. O(1).
+    pub fn memory_bytes(&self) -> usize {
+        self.frames.capacity() * size_of::<Frame>() + self.table.allocation_size()
+    }
+
+    /// The nodes, each behind its caller.
+    pub fn into_frames(self) -> Vec<Frame> {
+        let mut frames = self.frames;
+        frames.shrink_to_fit();
+        frames
+    }
+}
 
 /// A path of names from the top down; the same in all heaps of a builder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,52 +92,45 @@ const NO_FRAME: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct AllocationHeapBuilder {
     root_name: NameId,
-    /// The path of a name below a path.
-    child_paths: FxHashMap<(u32, NameId), u32>,
-    /// By path: its last name, and its node in the heap at hand.
-    paths: Vec<(NameId, u32)>,
+    paths: FrameTree,
+    /// By path: its node in the heap at hand.
+    node_of_path: Vec<u32>,
     frames: Vec<Frame>,
     /// By node: its path.
     frame_paths: Vec<u32>,
     entries: Vec<AllocationEntry>,
-    /// Place of the entry of a node and type.
-    entry_indices: FxHashMap<u64, u32>,
 }
 
 impl AllocationHeapBuilder {
     /// A heap with node 0 alone; `root` is the empty name.
     pub fn new(root: NameId) -> Self {
+        let (paths, node_of_path) = (FrameTree::new(root), vec![0]);
         let mut builder = AllocationHeapBuilder {
             root_name: root,
-            child_paths: FxHashMap::default(),
-            paths: vec![(root, 0)],
+            paths,
+            node_of_path,
             frames: Vec::new(),
             frame_paths: Vec::new(),
             entries: Vec::new(),
-            entry_indices: FxHashMap::default(),
         };
         builder.begin_heap();
         builder
     }
 
     fn begin_heap(&mut self) {
-        self.frames.push(Frame { name: self.root_name, parent: 0, is_self_cost: false });
+        self.frames.push(Frame::new(self.root_name, 0));
         self.frame_paths.push(0);
     }
 
     /// Room for so many entries.
     pub fn reserve_entries(&mut self, entries: usize) {
         self.entries.reserve_exact(entries);
-        self.entry_indices.reserve(entries);
     }
 
     /// The path of a name below a node's. O(1), one search in a table.
     pub fn find_or_add_child_path(&mut self, parent: u32, name: NameId) -> PathId {
-        let next = self.paths.len() as u32;
-        let path = *self.child_paths.entry((self.frame_paths[parent as usize], name)).or_insert(next);
-        if path == next {
-            self.paths.push((name, NO_FRAME));
-        }
+        let path = self.paths.find_or_add(self.frame_paths[parent as usize], name);
+        self.node_of_path.resize(self.paths.len(), NO_FRAME);
         PathId(path)
     }
 
@@ -74,10 +141,10 @@ impl AllocationHeapBuilder {
 
     /// The node of a path one name longer than that of `parent`, made when it is new. O(1).
     pub fn find_or_add_frame_of_path(&mut self, parent: u32, path: PathId) -> u32 {
-        let (name, node) = &mut self.paths[path.0 as usize];
+        let node = &mut self.node_of_path[path.0 as usize];
         if *node == NO_FRAME {
             *node = self.frames.len() as u32;
-            self.frames.push(Frame { name: *name, parent, is_self_cost: false });
+            self.frames.push(Frame::new(self.paths.name(path.0), parent));
             self.frame_paths.push(path.0);
         }
         *node
@@ -91,38 +158,46 @@ impl AllocationHeapBuilder {
 
     /// Adds figures to those of the same node and type. O(1).
     pub fn add_entry(&mut self, entry: AllocationEntry) {
-        let next = self.entries.len() as u32;
-        let place = *self.entry_indices.entry(entry.frame_and_type_key()).or_insert(next);
-        if place == next {
-            self.entries.push(entry);
-        } else {
-            let known = &mut self.entries[place as usize];
-            *known = known.merged_with(&entry);
-        }
+        self.entries.push(entry);
     }
 
     /// The finished parts; the next heap begins. Nodes called `self_name` with nothing below them are what their parents
-    /// allocated themselves.
+    /// allocated themselves. O(entries log entries).
     pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<AllocationEntry>) {
         for &path in &self.frame_paths[1..] {
-            self.paths[path as usize].1 = NO_FRAME;
+            self.node_of_path[path as usize] = NO_FRAME;
         }
         self.frame_paths.clear();
-        self.entry_indices.clear();
         let (mut frames, entries) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.entries));
         if let Some(self_name) = self_name {
             let mut has_callees = vec![false; frames.len()];
             for frame in &frames[1..] {
-                has_callees[frame.parent as usize] = true;
+                has_callees[frame.parent() as usize] = true;
             }
             for (frame, has_callees) in frames.iter_mut().zip(has_callees).skip(1) {
-                frame.is_self_cost = !has_callees && frame.name == self_name;
+                if !has_callees && frame.name == self_name {
+                    frame.mark_self_cost();
+                }
             }
         }
         frames.shrink_to_fit();
         self.begin_heap();
-        (frames, entries)
+        (frames, merged_entries(entries))
     }
+}
+
+/// Entries by node and type, those of the same added up. O(entries log entries).
+pub fn merged_entries(mut entries: Vec<AllocationEntry>) -> Vec<AllocationEntry> {
+    entries.sort_unstable_by_key(AllocationEntry::frame_and_type_key);
+    entries.dedup_by(|next, known| {
+        let is_same = next.frame_and_type_key() == known.frame_and_type_key();
+        if is_same {
+            *known = known.merged_with(next);
+        }
+        is_same
+    });
+    entries.shrink_to_fit();
+    entries
 }
 
 #[cfg(test)]
@@ -151,7 +226,7 @@ mod tests {
                 |entry: &AllocationEntry| (entry.frame(), entry.type_name(), entry.bytes(), entry.allocations());
             let entries: Vec<_> = entries.iter().map(figures).collect();
             assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
-            let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent, frame.is_self_cost)).collect();
+            let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent(), frame.is_self_cost())).collect();
             assert_eq!(nodes, [(root, 0, false), (main, 0, false), (run, 1, false), (own, 1, true)]);
         }
     }
@@ -163,7 +238,7 @@ mod tests {
         let mut builder = AllocationHeapBuilder::new(root);
         let outer = builder.find_or_add_frame(0, own);
         builder.find_or_add_frame(outer, own);
-        let is_self_cost: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(|frame| frame.is_self_cost).collect();
+        let is_self_cost: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(Frame::is_self_cost).collect();
         assert_eq!(is_self_cost, [false, false, true]);
     }
 

@@ -15,7 +15,7 @@ mod class_histograms;
 
 use rustc_hash::FxHashMap;
 
-pub use builder::{AllocationHeapBuilder, PathId};
+pub use builder::{AllocationHeapBuilder, FrameTree, PathId, merged_entries};
 pub use class_histograms::{ClassHistograms, TypeTotal};
 
 /// A name, by its number in [`NameTable`].
@@ -86,15 +86,37 @@ impl FrameNaming {
     }
 }
 
-/// A node of the backtrace tree.
+/// A node of the backtrace tree. 8 bytes: a profile can have millions.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
     /// The frame's name; of node 0 the empty one.
     pub name: NameId,
+    /// The caller, with a mark for what is no function.
+    parent_and_mark: u32,
+}
+
+/// Marks frames that stand for what their caller allocated itself. There are never so many nodes.
+const IS_SELF_COST: u32 = 1 << 31;
+
+impl Frame {
+    /// A node below 2^31, a function.
+    fn new(name: NameId, parent: u32) -> Self {
+        Frame { name, parent_and_mark: parent }
+    }
+
     /// The caller, a smaller number; of node 0 itself.
-    pub parent: u32,
+    pub fn parent(&self) -> u32 {
+        self.parent_and_mark & !IS_SELF_COST
+    }
+
     /// The dump says that this is what its parent allocated itself, not a function.
-    pub is_self_cost: bool,
+    pub fn is_self_cost(&self) -> bool {
+        self.parent_and_mark & IS_SELF_COST != 0
+    }
+
+    fn mark_self_cost(&mut self) {
+        self.parent_and_mark |= IS_SELF_COST;
+    }
 }
 
 /// Amounts at a node. 24 bytes: a trace can have millions.
@@ -190,6 +212,26 @@ pub struct AllocationHeap {
 }
 
 impl AllocationHeap {
+    /// The only heap of a file: what was allocated at each backtrace itself.
+    pub fn alone(
+        process_name: String,
+        allocator_name: &str,
+        frames: Vec<Frame>,
+        entries: Vec<AllocationEntry>,
+    ) -> Self {
+        AllocationHeap {
+            dump_number: 1,
+            pid: 0,
+            part_number: 1,
+            process_name,
+            process_labels: String::new(),
+            allocator_name: allocator_name.to_string(),
+            counting_mode: CountingMode::Exclusive,
+            frames,
+            entries,
+        }
+    }
+
     /// Nodes and entries: what answers have rows of.
     pub fn frame_and_entry_count(&self) -> usize {
         self.frames.len() + self.entries.len()
@@ -211,12 +253,14 @@ impl AllocationDump {
 }
 
 /// A moment at which heaps were dumped.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MemoryDump {
     /// The file's own id of it.
     pub id: String,
     /// Start, in microseconds of the file's clock.
     pub started_us: i64,
+    /// The same in milliseconds since 1970, where the file says so.
+    pub unix_ms: Option<i64>,
     /// `detailed`, `light`, `background`: how much was dumped.
     pub detail_level: String,
 }
@@ -232,6 +276,13 @@ pub struct AllocationDump {
     pub dumps: Vec<MemoryDump>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.
     pub heaps: Vec<AllocationHeap>,
+}
+
+impl AllocationDump {
+    /// The heaps of one moment.
+    pub fn of_heaps(names: NameTable, heaps: Vec<AllocationHeap>) -> Self {
+        AllocationDump { names, dumps: vec![MemoryDump::default()], heaps, ..AllocationDump::default() }
+    }
 }
 
 /// Two counts together, as far as they are known.

@@ -253,9 +253,9 @@ impl<'a> TotalsComputation<'a> {
         if is_of_parts {
             let mut depths = vec![0u32; count];
             for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-                depths[at] = depths[frame.parent as usize].saturating_add(1);
+                depths[at] = depths[frame.parent() as usize].saturating_add(1);
                 if depths[at] > options.max_depth {
-                    shown[at] = shown[frame.parent as usize];
+                    shown[at] = shown[frame.parent() as usize];
                 }
             }
         }
@@ -317,7 +317,7 @@ impl<'a> TotalsComputation<'a> {
         // Callees have greater numbers: everything below a frame is settled before it.
         for frame in (0..count as u32).rev() {
             let at = frame as usize;
-            let parent = self.heap.frames[at].parent;
+            let parent = self.heap.frames[at].parent();
             let mut types: Vec<TypeAmount> =
                 std::mem::take(&mut self.pairs_by_frame[at]).iter().map(|pair| self.amount_of_pair(pair)).collect();
             sort::rows_by_key(&mut types, |amount| amount.type_name);

@@ -190,7 +190,7 @@ impl BreakdownTree<'_> {
             .into_iter()
             .filter_map(|frame| {
                 let called = self.heap.frames[frame as usize];
-                let kind = if called.is_self_cost { BreakdownRowKind::SelfCost } else { BreakdownRowKind::Backtrace };
+                let kind = if called.is_self_cost() { BreakdownRowKind::SelfCost } else { BreakdownRowKind::Backtrace };
                 let amount = amount_at(frame).filter(|amount| amount.is_nonzero() || amount.is_reported)?;
                 let row =
                     BreakdownEntry { kind, axis: Axis::Backtrace, name: Some(called.name), frame: Some(frame), amount };
@@ -301,7 +301,7 @@ fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec
             continue;
         } else {
             // What a frame called <self> has is its caller's.
-            (if node.is_self_cost { node.parent } else { frame }, totals.total_at(frame))
+            (if node.is_self_cost() { node.parent() } else { frame }, totals.total_at(frame))
         };
         if amount.is_nonzero() {
             shares.push(FrameShare { frame: at, bytes: amount.bytes, allocations: amount.allocations });
@@ -311,7 +311,7 @@ fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec
 }
 
 fn shares_of_callers(heap: &AllocationHeap, shares: &[FrameShare]) -> Vec<FrameShare> {
-    let called = shares.iter().map(|share| FrameShare { frame: heap.frames[share.frame as usize].parent, ..*share });
+    let called = shares.iter().map(|share| FrameShare { frame: heap.frames[share.frame as usize].parent(), ..*share });
     called.filter(|share| share.frame != 0).collect()
 }
 

@@ -263,8 +263,8 @@ impl AllocationDiff {
         let mut joined: Vec<u32> = vec![top; heap.frames.len()];
         let mut depths = vec![0u32; heap.frames.len()];
         for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-            depths[at] = depths[frame.parent as usize].saturating_add(1);
-            let above = joined[frame.parent as usize];
+            depths[at] = depths[frame.parent() as usize].saturating_add(1);
+            let above = joined[frame.parent() as usize];
             if depths[at] > MAX_BACKTRACE_LEVELS {
                 joined[at] = above;
                 continue;

@@ -4,7 +4,7 @@
 
 use super::dominators::{DominatorNode, DominatorWalkStep, Dominators};
 use super::type_tree::ChosenObjects;
-use crate::allocations::{AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, NameId, NameTable};
+use crate::allocations::{AllocationEntry, AllocationHeap, AllocationHeapBuilder, NameId, NameTable};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The heap of the objects below `from`, of those that are wanted; where some are chosen, these alone count, and others are
@@ -69,16 +69,7 @@ pub fn dominator_tree_as_allocations(
     });
     let (frames, entries) = builder.finish_heap(None);
     let process = graph.sections().first().filter(|_| graph.sections().len() == 1);
-    let heap = AllocationHeap {
-        dump_number: 1,
-        pid: 1,
-        part_number: 1,
-        process_name: process.map_or(String::new(), |section| section.name.clone()),
-        process_labels: String::new(),
-        allocator_name: "objects".into(),
-        counting_mode: CountingMode::Exclusive,
-        frames,
-        entries,
-    };
+    let process = process.map_or(String::new(), |section| section.name.clone());
+    let heap = AllocationHeap { pid: 1, ..AllocationHeap::alone(process, "objects", frames, entries) };
     (names, heap, examples)
 }

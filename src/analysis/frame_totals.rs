@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::allocation_totals::{AllocationAmount, AllocationTotals};
-use crate::allocations::{AllocationHeap, NameId};
+use super::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
+use crate::allocations::{AllocationHeap, CountingMode, NameId};
 
 /// Amounts of one name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,34 +23,94 @@ impl FlatAndCum {
     }
 }
 
-/// Amounts by name; the root's is of what has no stack. `totals` are those of all depths. O(frames).
-pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) -> FxHashMap<NameId, FlatAndCum> {
-    let mut by_name: FxHashMap<NameId, FlatAndCum> = FxHashMap::default();
-    // Frames of each name between the root and the frame at hand.
-    let mut uses: FxHashMap<NameId, u32> = FxHashMap::default();
-    let mut open = vec![(0u32, false)];
-    while let Some((at, is_done)) = open.pop() {
-        let frame = &heap.frames[at as usize];
-        let name = if frame.is_self_cost { heap.frames[frame.parent as usize].name } else { frame.name };
-        if is_done {
-            uses.entry(name).and_modify(|uses| *uses -= 1);
-            continue;
+/// Amounts of each frame: what it allocated itself, and with all below it.
+#[derive(Debug)]
+pub struct AmountsByFrame {
+    flat: Vec<AllocationAmount>,
+    cum: Vec<AllocationAmount>,
+    /// As in [`AllocationTotals`].
+    pub left_out_pair_count: u64,
+}
+
+impl AmountsByFrame {
+    /// O(frames + entries), 64 bytes a frame where entries say what was allocated at a frame itself; else those of
+    /// [`AllocationTotals`].
+    pub fn compute(heap: &AllocationHeap) -> Self {
+        if heap.counting_mode != CountingMode::Exclusive {
+            let totals = AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
+            let frames = 0..heap.frames.len() as u32;
+            return AmountsByFrame {
+                flat: frames.clone().map(|frame| totals.own_amount(frame)).collect(),
+                cum: frames.map(|frame| totals.total_at(frame)).collect(),
+                left_out_pair_count: totals.left_out_pair_count,
+            };
         }
-        let amounts = by_name.entry(name).or_default();
-        let own = totals.own_amount(at);
-        amounts.flat.add(own.bytes, own.allocations);
-        let uses = uses.entry(name).or_default();
+        let mut flat = vec![AllocationAmount::default(); heap.frames.len()];
+        for entry in &heap.entries {
+            flat[entry.frame() as usize].add(entry.bytes(), entry.allocations());
+        }
+        if heap.entries.is_empty() {
+            // Nothing is missing: nothing was allocated.
+            flat[0].allocations = Some(0);
+        }
+        let mut cum = flat.clone();
+        // Callees have greater numbers.
+        for (at, frame) in heap.frames.iter().enumerate().skip(1).rev() {
+            let AllocationAmount { bytes, allocations, .. } = cum[at];
+            cum[frame.parent() as usize].add(bytes, allocations);
+        }
+        AmountsByFrame { flat, cum, left_out_pair_count: 0 }
+    }
+
+    /// All there is.
+    pub fn total(&self) -> AllocationAmount {
+        self.cum.first().copied().unwrap_or_default()
+    }
+}
+
+/// Amounts by name; the root's is of what has no stack. O(frames), 8 bytes for each.
+pub fn totals_by_frame_name(heap: &AllocationHeap, amounts: &AmountsByFrame) -> FxHashMap<NameId, FlatAndCum> {
+    const NONE: u32 = u32::MAX;
+    let mut first_callee = vec![NONE; heap.frames.len()];
+    let mut next_callee = vec![NONE; heap.frames.len()];
+    for (at, frame) in heap.frames.iter().enumerate().skip(1).rev() {
+        let first = &mut first_callee[frame.parent() as usize];
+        next_callee[at] = std::mem::replace(first, at as u32);
+    }
+    let name_of = |at: u32| {
+        let frame = &heap.frames[at as usize];
+        if frame.is_self_cost() { heap.frames[frame.parent() as usize].name } else { frame.name }
+    };
+    // By name: its amounts, and its frames between the root and the frame at hand.
+    let mut by_name: FxHashMap<NameId, (FlatAndCum, u32)> = FxHashMap::default();
+    let mut at = 0;
+    'frames: loop {
+        let (known, uses) = by_name.entry(name_of(at)).or_default();
+        let own = amounts.flat[at as usize];
+        known.flat.add(own.bytes, own.allocations);
         if *uses == 0 {
-            let cum = if at == 0 { own } else { totals.total_at(at) };
-            amounts.cum.add(cum.bytes, cum.allocations);
+            let cum = if at == 0 { own } else { amounts.cum[at as usize] };
+            known.cum.add(cum.bytes, cum.allocations);
         }
         *uses += 1;
-        open.push((at, true));
-        open.extend(totals.callees(at).iter().map(|&callee| (callee, false)));
+        let mut next = first_callee[at as usize];
+        while next == NONE {
+            by_name.entry(name_of(at)).and_modify(|(_, uses)| *uses -= 1);
+            if at == 0 {
+                break 'frames;
+            }
+            next = next_callee[at as usize];
+            if next == NONE {
+                at = heap.frames[at as usize].parent();
+            }
+        }
+        at = next;
     }
+    let is_complete = heap.counting_mode == CountingMode::Exclusive;
+    let mut by_name: FxHashMap<NameId, FlatAndCum> =
+        by_name.into_iter().map(|(name, (amounts, _))| (name, amounts)).collect();
     // Nothing is missing: what has no entries of its own allocated nothing itself.
-    for amounts in by_name.values_mut().filter(|amounts| totals.counts_exclusively && amounts.cum.allocations.is_some())
-    {
+    for amounts in by_name.values_mut().filter(|amounts| is_complete && amounts.cum.allocations.is_some()) {
         amounts.flat.allocations.get_or_insert(0);
     }
     by_name
@@ -59,17 +119,17 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, totals: &AllocationTotals) ->
 /// Bytes on stacks that have any of the names, each stack once. O(frames).
 pub fn cum_bytes_of_names(
     heap: &AllocationHeap,
-    totals: &AllocationTotals,
+    amounts: &AmountsByFrame,
     mut is_wanted: impl FnMut(NameId) -> bool,
 ) -> u64 {
     let mut is_below = vec![false; heap.frames.len()];
     let mut bytes = 0u64;
     // Callers have smaller numbers.
     for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-        let is_below_caller = is_below[frame.parent as usize];
-        is_below[at] = is_below_caller || !frame.is_self_cost && is_wanted(frame.name);
+        let is_below_caller = is_below[frame.parent() as usize];
+        is_below[at] = is_below_caller || !frame.is_self_cost() && is_wanted(frame.name);
         if is_below[at] && !is_below_caller {
-            bytes = bytes.saturating_add(totals.total_at(at as u32).bytes);
+            bytes = bytes.saturating_add(amounts.cum[at].bytes);
         }
     }
     bytes
@@ -78,8 +138,7 @@ pub fn cum_bytes_of_names(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocations::{AllocationEntry, AllocationHeapBuilder, CountingMode, NameTable};
-    use crate::analysis::allocation_totals::TotalsOptions;
+    use crate::allocations::{AllocationEntry, AllocationHeapBuilder, NameTable};
     use proptest::prelude::*;
 
     proptest! {
@@ -102,10 +161,8 @@ mod tests {
                 on_stack.iter().for_each(|name| expected.entry(*name).or_default().1 += bytes);
             }
             let (frames, entries) = builder.finish_heap(None);
-            let (process, labels, allocator) = Default::default();
-            let counting = CountingMode::Exclusive;
-            let heap = AllocationHeap { dump_number: 1, pid: 1, part_number: 1, process_name: process, process_labels: labels, allocator_name: allocator, counting_mode: counting, frames, entries };
-            let totals = AllocationTotals::compute(&heap, &TotalsOptions::WHOLE);
+            let heap = AllocationHeap::alone(String::new(), "", frames, entries);
+            let totals = AmountsByFrame::compute(&heap);
             let found = totals_by_frame_name(&heap, &totals);
             let bytes = |name| found.get(name).map_or((0, 0), |amounts: &FlatAndCum| (amounts.flat.bytes, amounts.cum.bytes));
             for (name, expected) in &expected {

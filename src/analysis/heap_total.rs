@@ -24,14 +24,13 @@ pub struct AllocationHeapTotal {
 impl AllocationHeapTotal {
     /// Computes it without the totals of each backtrace. O(frames + entries x depth), memory O(frames + entries).
     pub fn compute(heap: &AllocationHeap) -> Self {
+        if heap.counting_mode == CountingMode::Exclusive {
+            return total_of_exclusive_heap(&heap.entries);
+        }
         let by_type = EntriesByType::new(&heap.entries);
-        let top = match heap.counting_mode {
-            CountingMode::Exclusive => Some(total_of_exclusive_heap(&by_type)),
-            CountingMode::Inclusive | CountingMode::CompleteInclusive => {
-                HeapTotalComputation::new(heap).compute_if_few_pairs(&by_type)
-            }
-        };
-        top.unwrap_or_else(|| Self::from_backtrace_totals(heap))
+        HeapTotalComputation::new(heap)
+            .compute_if_few_pairs(&by_type)
+            .unwrap_or_else(|| Self::from_backtrace_totals(heap))
     }
 
     /// The same from the totals of all backtraces: slower, but pairs of backtrace and type are left out where there are
@@ -85,15 +84,17 @@ impl EntriesByType {
 }
 
 /// The total of a heap that counts at each backtrace what was allocated there itself: the sum of its entries.
-fn total_of_exclusive_heap(by_type: &EntriesByType) -> AllocationHeapTotal {
+fn total_of_exclusive_heap(entries: &[AllocationEntry]) -> AllocationHeapTotal {
+    let mut by_type: FxHashMap<NameId, AllocationAmount> = FxHashMap::default();
+    for entry in entries {
+        let Some(type_name) = entry.type_name() else { continue };
+        by_type.entry(type_name).or_insert(ZERO_REPORTED).add(entry.bytes(), entry.allocations());
+    }
+    let of_type = |(type_name, own)| TypeAmount { type_name, total: own, exclusive: own };
+    let mut types: Vec<TypeAmount> = by_type.into_iter().map(of_type).collect();
+    types.sort_unstable_by_key(|amount| amount.type_name);
     let mut total = ZERO_REPORTED;
-    let types = by_type.iter().map(|(type_name, entries)| {
-        let mut own = ZERO_REPORTED;
-        entries.iter().for_each(|entry| own.add(entry.bytes(), entry.allocations()));
-        total.add(own.bytes, own.allocations);
-        TypeAmount { type_name, total: own, exclusive: own }
-    });
-    let types: Vec<TypeAmount> = types.collect();
+    types.iter().for_each(|amount| total.add(amount.total.bytes, amount.total.allocations));
     if types.is_empty() {
         // Nothing is missing in parts: where there are none, nothing was allocated.
         total.allocations = Some(0);
@@ -157,7 +158,7 @@ impl<'a> HeapTotalComputation<'a> {
             frame_amounts: Vec::new(),
             frame_places: vec![0; count],
             places_base: 0,
-            callers: heap.frames.iter().map(|frame| frame.parent).collect(),
+            callers: heap.frames.iter().map(|frame| frame.parent()).collect(),
             sums_of_types: vec![TypeSum::default(); count],
             frame_flags: vec![0; count],
             inferred_pair_count: 0,
@@ -301,18 +302,7 @@ mod tests {
             ));
         }
         let (frames, entries) = builder.finish_heap(None);
-        let (process, labels, allocator) = (String::new(), String::new(), String::new());
-        AllocationHeap {
-            dump_number: 1,
-            pid: 1,
-            part_number: 1,
-            process_name: process,
-            process_labels: labels,
-            allocator_name: allocator,
-            counting_mode: counting,
-            frames,
-            entries,
-        }
+        AllocationHeap { counting_mode: counting, ..AllocationHeap::alone(String::new(), "", frames, entries) }
     }
 
     proptest! {

@@ -252,8 +252,10 @@ fn questions() -> Vec<(CommandLine, String)> {
     add!(
         TrendOptions::default(),
         TrendOptions { by: DiffBy::Paths, with_unchanged: true, is_wide: true, ..TrendOptions::default() },
+        TrendOptions { by: DiffBy::Groups(GroupBy::Line), judges_retained: true, ..TrendOptions::default() },
         TrendOptions {
             by: DiffBy::Groups(GroupBy::Loader),
+            heaps: heaps(),
             judges_retained: true,
             judges_growth: true,
             sorts_by_time: true,

@@ -116,7 +116,9 @@ fn no_runtime_refusal(process: &Process, files: &[String]) -> Refusal {
     };
     let (pid, name) = (process.pid, &process.name);
     let text = format!("process {pid} ({name}) runs no .NET, Java or Node that heapdump knows{other}");
-    Refusal::new(RefusalCode::NoRuntime, text).with_hint("heapdump collect --list shows what can be dumped")
+    let go = "where it serves profiles: heapdump collect http://HOST:PORT/debug/pprof/heap";
+    let hint = if other == " but Go" { go } else { "heapdump collect --list shows what can be dumped" };
+    Refusal::new(RefusalCode::NoRuntime, text).with_hint(hint)
 }
 
 /// Go's linker writes a section of its own into each program.

@@ -147,7 +147,7 @@ fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> 
             None if state.catches(Signal::USR1) => (None, Some(RefusalCode::NeedsOpenInspector)),
             None => (None, Some(RefusalCode::SignalNotCaught)),
         },
-        TargetRuntime::OpenJ9 => (None, Some(RefusalCode::NotSupportedYet)),
+        TargetRuntime::OpenJ9 | TargetRuntime::Go => (None, Some(RefusalCode::NotSupportedYet)),
     };
     let command = data.as_ref().and_then(|data| data.command().map(String::from));
     Some(ProcessRow {

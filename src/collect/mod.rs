@@ -17,12 +17,14 @@ mod detect;
 mod dotnet;
 mod dump_file;
 mod hotspot;
+mod http;
 mod inspector;
 mod list;
 mod part_file;
 #[doc(hidden)]
 pub mod peer_answers;
 mod ports;
+mod pprof;
 mod private_folder;
 mod process;
 mod process_lock;
@@ -62,6 +64,8 @@ pub enum TargetRuntime {
     Node,
     /// Chromium and what is made of it.
     Chromium,
+    /// Go, and what else serves heap profiles over HTTP.
+    Go,
 }
 
 impl TargetRuntime {
@@ -72,6 +76,7 @@ impl TargetRuntime {
         ("openj9", TargetRuntime::OpenJ9),
         ("node", TargetRuntime::Node),
         ("chromium", TargetRuntime::Chromium),
+        ("go", TargetRuntime::Go),
     ];
 
     /// The word for it.
@@ -86,6 +91,7 @@ impl TargetRuntime {
             TargetRuntime::Hotspot => ("hprof", "hprof"),
             TargetRuntime::OpenJ9 => ("phd", "phd"),
             TargetRuntime::Node | TargetRuntime::Chromium => ("v8-snapshot", "heapsnapshot"),
+            TargetRuntime::Go => ("pprof", "pb.gz"),
         }
     }
 }
@@ -95,7 +101,7 @@ impl TargetRuntime {
 pub struct CollectOptions {
     /// The process; none with an address.
     pub pid: Option<u32>,
-    /// Address of an inspector, `http://127.0.0.1:9229`.
+    /// Address of an inspector, `http://127.0.0.1:9229`, or of a profile, `http://127.0.0.1:6060/debug/pprof/heap`.
     pub inspector_url: Option<String>,
     /// Page or worker: a number from 1, or a part of its title or address.
     pub inspector_target: Option<String>,

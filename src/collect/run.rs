@@ -12,7 +12,7 @@ use super::process::Process;
 use super::process_lock::ProcessLock;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::DumpRequest;
-use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector};
+use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector, pprof};
 
 /// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
 ///
@@ -67,7 +67,10 @@ fn run_collection(
             }
             options.runtime.map_or_else(|| detect_runtime(process), Ok)?
         }
-        None => options.runtime.unwrap_or(TargetRuntime::Node),
+        None => options.runtime.unwrap_or(match options.inspector_url.as_deref().is_some_and(pprof::is_profile_url) {
+            true => TargetRuntime::Go,
+            false => TargetRuntime::Node,
+        }),
     };
     (collected.runtime, collected.format) = (Some(runtime), Some(options.format_and_extension(runtime).0));
     check_options(options, runtime)?;
@@ -94,6 +97,11 @@ fn run_collection(
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
         (TargetRuntime::Node | TargetRuntime::Chromium, _) => {
             inspector::dump(process, runtime, request, session.as_deref_mut(), collected)
+        }
+        (TargetRuntime::Go, None) => pprof::dump(request),
+        (TargetRuntime::Go, Some(_)) => {
+            let text = "of Go name the address of its profile: heapdump collect http://HOST:PORT/debug/pprof/heap";
+            Err(Refusal::new(RefusalCode::NoTarget, text))
         }
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;

@@ -54,7 +54,7 @@ pub fn write_memory_infra(
     match dump.content() {
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, &options.heaps, options.depth)?;
-            let time = MemoryDump { id: "0x1".into(), started_us: 0, detail_level: "detailed".into() };
+            let time = MemoryDump { id: "0x1".into(), detail_level: "detailed".into(), ..MemoryDump::default() };
             let rule = options.cutoff.unwrap_or(Cutoff::BelowBytes(DEFAULT_MIN_OBJECT_PATH_BYTES));
             let trace = HeapTrace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
@@ -249,7 +249,7 @@ impl<'a> TraceProcess<'a> {
         let mut frame = entry.frame;
         while frame != 0 && ids[frame as usize].is_none() {
             path.push(frame);
-            frame = heap.frames[frame as usize].parent;
+            frame = heap.frames[frame as usize].parent();
         }
         let mut id = ids[frame as usize];
         for frame in path.into_iter().rev() {

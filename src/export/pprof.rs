@@ -183,10 +183,10 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
             while at != 0 {
                 let frame = &heap.frames[at as usize];
                 // What a caller allocated itself is no function.
-                if !frame.is_self_cost {
+                if !frame.is_self_cost() {
                     stack.push(self.function_id(frame.name));
                 }
-                at = frame.parent;
+                at = frame.parent();
             }
             // The innermost comes first.
             stack.drain(..stack.len().saturating_sub(depth));

@@ -14,9 +14,7 @@ use super::{
     AllocationGrouping, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
     ReferenceKind, ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text, WantedContents,
 };
-use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, MemoryDump, NameId, NameTable,
-};
+use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, NameId, NameTable};
 use crate::graph::{ColumnSink, HeapGraph, IdLookup, NodeId, SourcePlace, TypeId};
 
 /// Stands for the place of allocation where none was traced.
@@ -404,19 +402,8 @@ impl<L: LineFormat> LineDetails<L> {
             builder.add_entry(AllocationEntry::new(frame, Some(class), bytes, Some(objects)));
         }
         let (frames, entries) = builder.finish_heap(None);
-        let heap = AllocationHeap {
-            dump_number: 1,
-            pid: 0,
-            part_number: 1,
-            process_name: String::new(),
-            process_labels: String::new(),
-            allocator_name: "live".into(),
-            counting_mode: CountingMode::Exclusive,
-            frames,
-            entries,
-        };
-        let moment = MemoryDump { id: String::new(), started_us: 0, detail_level: String::new() };
-        Ok(Some(AllocationDump { names, dumps: vec![moment], heaps: vec![heap], ..AllocationDump::default() }))
+        let heap = AllocationHeap::alone(String::new(), "live", frames, entries);
+        Ok(Some(AllocationDump::of_heaps(names, vec![heap])))
     }
 }
 

@@ -6,16 +6,14 @@ use rustc_hash::FxHashMap;
 use super::text::{decimal_field, hex_field, split_line, trim};
 use super::{Position, ProblemCode, ProfileOptions, ReadError, ReadErrorKind, Reading, Source};
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, FrameNaming, MemoryDump,
-    NameId, NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, FrameNaming, FrameTree, MemoryDump, NameId, NameTable,
+    merged_entries,
 };
 use crate::graph::{MemoryShare, make_room};
 
 const READ_STEP_BYTES: usize = 1 << 20;
-/// What a node, its entry and its places in tables take, about.
-pub(super) const NODE_BYTES: u64 = 160;
-/// Frames between two looks at the memory they take.
-pub(super) const FRAMES_PER_MEMORY_CHECK: u64 = 1 << 16;
+/// Frames and entries between two looks at the memory they take.
+const ROWS_PER_MEMORY_CHECK: usize = 1 << 16;
 
 /// All of an input. Error: if it cannot be read, or takes more memory than there is.
 pub(super) fn read_whole(source: &mut Source, share: &mut MemoryShare) -> Result<Vec<u8>, ReadError> {
@@ -56,46 +54,67 @@ pub(super) fn check_type_label(profile: &ProfileOptions, known: &[&str]) -> Resu
     }
 }
 
-/// A heap of what was allocated at each stack.
+/// A heap of what was allocated at each stack. Of a difference of two profiles also what it takes away.
 pub(super) struct StackHeap {
-    builder: AllocationHeapBuilder,
+    tree: FrameTree,
+    entries: Vec<AllocationEntry>,
+    entries_taken_away: Vec<AllocationEntry>,
     pub(super) names: NameTable,
     frame_names: FrameNaming,
+    /// Frames of one name that follow one another are one: files and modules.
+    merges_repeats: bool,
     share: MemoryShare,
-    frame_count: u64,
+    row_count_to_check: usize,
     no_stack: NameId,
 }
 
 impl StackHeap {
     pub(super) fn new(reading: &Reading) -> Self {
         let mut names = NameTable::default();
+        let frame_names = reading.options.profile.frame_names;
         StackHeap {
-            builder: AllocationHeapBuilder::new(names.intern("")),
+            tree: FrameTree::new(names.intern("")),
+            entries: Vec::new(),
+            entries_taken_away: Vec::new(),
             no_stack: names.intern("(no stack)"),
             names,
-            frame_names: reading.options.profile.frame_names,
+            frame_names,
+            merges_repeats: matches!(frame_names, FrameNaming::File | FrameNaming::Module),
             share: reading.budget.for_content(),
-            frame_count: 0,
+            row_count_to_check: ROWS_PER_MEMORY_CHECK,
         }
+    }
+
+    /// Error: if frames, entries and names take more memory than there is.
+    fn check_memory(&mut self) -> Result<(), ReadError> {
+        let entries = self.entries.len() + self.entries_taken_away.len();
+        let rows = self.tree.len() + entries;
+        if rows >= self.row_count_to_check {
+            self.row_count_to_check = rows + ROWS_PER_MEMORY_CHECK;
+            let entry_bytes = 2 * entries * size_of::<AllocationEntry>();
+            self.share.set_held_bytes((self.tree.memory_bytes() + entry_bytes + self.names.memory_bytes()) as u64)?;
+        }
+        Ok(())
     }
 
     /// The node of a frame below another. Files and modules that follow one another are one frame. Error: if there is no
     /// memory for it.
+    #[inline]
     pub(super) fn find_or_add_frame_below(
         &mut self,
         node: u32,
         caller: Option<NameId>,
         name: NameId,
     ) -> Result<u32, ReadError> {
-        let merges_repeats = matches!(self.frame_names, FrameNaming::File | FrameNaming::Module);
-        if merges_repeats && caller == Some(name) {
+        if self.merges_repeats && caller == Some(name) {
             return Ok(node);
         }
-        self.frame_count += 1;
-        if self.frame_count.is_multiple_of(FRAMES_PER_MEMORY_CHECK) {
-            self.share.set_held_bytes(self.frame_count * NODE_BYTES + self.names.memory_bytes() as u64)?;
+        let count = self.tree.len();
+        let frame = self.tree.find_or_add(node, name);
+        if frame as usize == count {
+            self.check_memory()?;
         }
-        Ok(self.builder.find_or_add_frame(node, name))
+        Ok(frame)
     }
 
     /// Adds what was allocated at a stack, its callers first; of no other type the last function is the type. Error: as in
@@ -111,41 +130,52 @@ impl StackHeap {
             node = self.find_or_add_frame_below(node, last, name)?;
             last = Some(name);
         }
-        self.add_at(node, type_name.or(last), amount);
-        Ok(())
+        self.add_at(node, type_name.or(last), amount)
     }
 
-    /// Adds what was allocated at a node.
-    pub(super) fn add_at(&mut self, node: u32, type_name: Option<NameId>, amount: StackAmount) {
-        if amount.bytes > 0 || amount.allocations.is_some_and(|count| count > 0) {
-            let type_name = Some(type_name.unwrap_or(self.no_stack));
-            self.builder.add_entry(AllocationEntry::new(node, type_name, amount.bytes, amount.allocations));
+    /// Adds what was allocated at a node. Error: as in `find_or_add_frame_below`.
+    pub(super) fn add_at(
+        &mut self,
+        node: u32,
+        type_name: Option<NameId>,
+        amount: StackAmount,
+    ) -> Result<(), ReadError> {
+        self.entries.extend(amount.entry(node, type_name.unwrap_or(self.no_stack)));
+        self.check_memory()
+    }
+
+    /// Takes an amount away from what was allocated at a node. Error: as in `find_or_add_frame_below`.
+    pub(super) fn take_away_at(
+        &mut self,
+        node: u32,
+        type_name: Option<NameId>,
+        amount: StackAmount,
+    ) -> Result<(), ReadError> {
+        self.entries_taken_away.extend(amount.entry(node, type_name.unwrap_or(self.no_stack)));
+        self.check_memory()
+    }
+
+    /// Returns true if something was taken away.
+    pub(super) fn is_difference(&self) -> bool {
+        !self.entries_taken_away.is_empty()
+    }
+
+    /// The dump of this heap alone; of a difference what was taken away comes first, as a moment of its own.
+    pub(super) fn finish(self, process: String, measure: &str, samples: u64, reading: &mut Reading) -> AllocationDump {
+        let StackHeap { tree, entries, entries_taken_away, names, frame_names, .. } = self;
+        let frames = tree.into_frames();
+        let [entries, taken_away] = [entries, entries_taken_away].map(merged_entries);
+        reading.info.set_records([("samples", samples), ("entries", (entries.len() + taken_away.len()) as u64)]);
+        let mut heaps = Vec::new();
+        if !taken_away.is_empty() {
+            heaps.push(AllocationHeap::alone(process.clone(), measure, frames.clone(), taken_away));
         }
-    }
-
-    /// The dump of this heap alone.
-    pub(super) fn finish(
-        mut self,
-        process: String,
-        measure: &str,
-        samples: u64,
-        reading: &mut Reading,
-    ) -> AllocationDump {
-        let (frames, entries) = self.builder.finish_heap(None);
-        reading.info.set_records([("samples", samples), ("entries", entries.len() as u64)]);
-        let heap = AllocationHeap {
-            dump_number: 1,
-            pid: 0,
-            part_number: 1,
-            process_name: process,
-            process_labels: String::new(),
-            allocator_name: measure.to_string(),
-            counting_mode: CountingMode::Exclusive,
-            frames,
-            entries,
-        };
-        let moment = MemoryDump { id: String::new(), started_us: 0, detail_level: String::new() };
-        AllocationDump { names: self.names, frame_naming: self.frame_names, dumps: vec![moment], heaps: vec![heap] }
+        let heap = AllocationHeap::alone(process, measure, frames, entries);
+        heaps.push(AllocationHeap { dump_number: heaps.len() + 1, ..heap });
+        // Ids tell moments of one time apart.
+        let id = |number: usize| if heaps.len() > 1 { number.to_string() } else { String::new() };
+        let dumps = (1..=heaps.len()).map(|number| MemoryDump { id: id(number), ..MemoryDump::default() }).collect();
+        AllocationDump { names, frame_naming: frame_names, dumps, heaps }
     }
 }
 
@@ -154,6 +184,14 @@ impl StackHeap {
 pub(super) struct StackAmount {
     pub(super) bytes: u64,
     pub(super) allocations: Option<u64>,
+}
+
+impl StackAmount {
+    /// `None` of nothing.
+    fn entry(self, node: u32, type_name: NameId) -> Option<AllocationEntry> {
+        let is_some = self.bytes > 0 || self.allocations.is_some_and(|count| count > 0);
+        is_some.then(|| AllocationEntry::new(node, Some(type_name), self.bytes, self.allocations))
+    }
 }
 
 /// Amounts as texts have them: in use, and allocated since the start (`N: BYTES [N: BYTES]`).

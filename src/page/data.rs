@@ -6,7 +6,10 @@ use super::names::{NameTable, TypeCategory, escaped_name, namespace_and_class, p
 use super::page_answers::{PageAnswers, PageContent};
 use super::trees::heap_map_columns;
 use crate::answers::diff::{Diff, DiffRow, Measure, NEW_OBJECTS, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA};
-use crate::answers::figure::{ALLOCATED_BYTES, ALLOCATIONS, OBJECTS, REACHABLE_BYTES, RETAINED, SHALLOW};
+use crate::answers::figure::{
+    ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, REACHABLE_BYTES,
+    RETAINED, SHALLOW,
+};
 use crate::answers::histogram::HistogramRow;
 use crate::answers::{Figure, GroupBy, Histogram};
 use crate::units::saturating_signed;
@@ -22,11 +25,11 @@ impl PageAnswers<'_> {
             ..PageData::default()
         };
         let rows = self.types_that_fit(budgets, &mut data.left_out);
+        data.groups = self.groups.iter().map(|(by, answer)| group_columns(*by, answer, budgets)).collect();
         match &self.content {
             PageContent::Objects(page) => {
                 let figures = [RETAINED, OBJECTS, SHALLOW, REACHABLE_BYTES];
                 data.types = FigureTable::new(rows, &figures, |row| names.intern(row.name()));
-                data.groups = self.groups.iter().map(|(by, answer)| group_columns(*by, answer, budgets)).collect();
                 data.maps.push(page.map_columns(budgets, &mut names));
                 page.add_objects_and_paths(budgets, &mut names, &mut data);
             }
@@ -71,7 +74,9 @@ fn group_columns(by: GroupBy, answer: &Histogram, budgets: &PageBudgets) -> Grou
     let rows = answer.rows.as_slice();
     let name =
         |row: &HistogramRow| Some(escaped_name(row.name())).filter(|name| !name.is_empty()).unwrap_or("(none)".into());
-    let table = FigureTable::new(&rows[..rows.len().min(budgets.group_row_count)], &[RETAINED, OBJECTS, SHALLOW], name);
+    let of_frames = [FLAT_BYTES, CUM_BYTES, FLAT_ALLOCATIONS, CUM_ALLOCATIONS];
+    let figures = if answer.heaps.is_some() { &of_frames[..] } else { &[RETAINED, OBJECTS, SHALLOW] };
+    let table = FigureTable::new(&rows[..rows.len().min(budgets.group_row_count)], figures, name);
     GroupColumns { noun: by.title_and_plural().1, table }
 }
 

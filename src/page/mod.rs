@@ -79,8 +79,14 @@ fn page_html(page: &PageAnswers<'_>, budgets: &PageBudgets, options: &PageOption
     sections.write_suspects(&mut body);
     sections.write_growth(&mut body);
     sections.write_map(&mut body);
+    // Of allocations: where they come from, before what they are.
+    if data.objects.is_none() {
+        sections.write_groups(&mut body);
+    }
     sections.write_types(&mut body);
-    sections.write_groups(&mut body);
+    if data.objects.is_some() {
+        sections.write_groups(&mut body);
+    }
     sections.write_objects(&mut body);
     sections.write_threads(&mut body);
     sections.write_waste(&mut body);

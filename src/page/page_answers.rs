@@ -14,7 +14,7 @@ use crate::answers::{
     AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, Limits, RetainedBy,
     ScopeOptions, Threads, ThreadsOptions, breakdown, histogram, info, leaks, leaks_since, threads,
 };
-use crate::dump::OpenDump;
+use crate::dump::{Content, OpenDump};
 
 pub(super) struct PageAnswers<'d> {
     pub(super) info: Info,
@@ -85,6 +85,11 @@ impl<'d> PageAnswers<'d> {
             if dump.graph().is_some_and(|graph| graph.sections().len() > 1) {
                 groups.push((GroupBy::Section, histogram_of(GroupBy::Section)?));
             }
+        }
+        if let Content::Allocations(allocations) = dump.content() {
+            // Without them where they take more memory than they may.
+            let by = GroupBy::of_frames(allocations.frame_naming);
+            groups.extend(histogram_of(by).ok().map(|answer| (by, answer)));
         }
         let content = if is_graph {
             let leaks_options = LeaksOptions {

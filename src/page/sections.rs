@@ -41,13 +41,19 @@ impl SectionWriter<'_, '_> {
         if self.data.maps.is_empty() {
             return;
         }
-        html.begin_section("map", "Map").markup("><h2>Map: what hangs where</h2><p class=\"under\">");
-        html.markup(match self.data.objects {
-            Some(_) => {
+        let is_of_objects = self.data.objects.is_some();
+        html.begin_section("map", if is_of_objects { "Map" } else { "Flame graph" }).markup("><h2>");
+        html.markup(match is_of_objects {
+            true => "Map: what hangs where",
+            false => "Flame graph: where it is allocated",
+        });
+        html.markup("</h2><p class=\"under\">");
+        html.markup(match is_of_objects {
+            true => {
                 "The dominator tree by type: each box is as wide as what it alone keeps alive; below it, what \
                         that is made of; the free space under a box is its own. "
             }
-            None => "Backtraces: each box is as wide as what was allocated by it and all that it called. ",
+            false => "Backtraces: each box is as wide as what was allocated by it and all that it called. ",
         });
         let first = &self.data.maps[0];
         if first.minimum_bytes > 1 {
@@ -174,6 +180,10 @@ impl SectionWriter<'_, '_> {
             let (name, noun) = by.title_and_plural();
             let title = &format!("By {}", name.to_lowercase());
             html.begin_section(noun, format!("{name}s")).markup("><h2>").text(title).markup("</h2>\n");
+            if by.frame_names().is_some() && self.data.objects.is_none() {
+                html.markup("<p class=\"under\">Flat: allocated by it itself. Cum: by it and all that it called; a stack that it ");
+                html.markup("is on several times counts once.</p>\n");
+            }
             open_figure_table(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
             close_filter_table(html);
             self.write_command(&self.histogram_options(*by).command_line(), html);

@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &["sort"], &["rustix", "signal_hook", "tempfile", "thiserror", "windows_sys"]),
     ("graph", &["parallel", "sort"], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde", "thiserror"]),
-    ("allocations", &[], &["rustc_hash"]),
+    ("allocations", &[], &["hashbrown", "rustc_hash"]),
     (
         "input",
         &["files", "graph", "allocations", "parallel", "regex", "sort"],
@@ -147,7 +147,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 36] = [
+const OUTSIDE: [&str; 37] = [
     "anstyle_query",
     "anyhow",
     "base64",
@@ -161,6 +161,7 @@ const OUTSIDE: [&str; 36] = [
     "crossterm",
     "csv",
     "flate2",
+    "hashbrown",
     "inferno",
     "memchr",
     "memmap2",

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::cmd::{Ran, finish, heapdump};
+use crate::common::cmd::{Ran, finish, heapdump, project};
 use crate::common::fixtures::unpacked;
 use crate::common::peer::{
     Process, UnixPeer, attach_request, client_text, frame, hang, http, inspector, ipc, ipc_request, ipc_text,
@@ -543,6 +543,39 @@ fn sends(frames: Vec<u8>) -> impl Fn(TcpStream) + Send + Sync {
 /// Takes requests and says nothing until the other side leaves.
 fn is_silent(mut stream: TcpStream) {
     while client_text(&mut stream).is_some_and(|text| !text.is_empty()) {}
+}
+
+/// A profile comes as it is; one that breaks off, and what is none, is refused.
+#[test]
+fn a_served_profile_is_a_dump_when_it_is_whole() {
+    let profile = std::fs::read(project("fixtures/pprof/go-heap.pb.gz")).unwrap();
+    let serve = |body: Vec<u8>, head: String| {
+        inspector(move |path, mut stream, _| {
+            assert_eq!(path, "/debug/pprof/heap");
+            let _ = stream.write_all(head.as_bytes());
+            body.chunks(700).for_each(|chunk| drop(stream.write_all(chunk)));
+        }) + "/debug/pprof/heap"
+    };
+    let ok = || "HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n".to_string();
+    let with_length = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", profile.len());
+    for head in [ok(), with_length] {
+        let folder = tempfile::tempdir().unwrap();
+        let (ran, left) = collect_in(folder.path(), &[&serve(profile.clone(), head), "-o", "heap.pb.gz"]);
+        let answer = ran.expect_code(0).json();
+        assert_eq!(
+            (&answer["complete"], &answer["format"], &answer["runtime"]),
+            (&true.into(), &"pprof".into(), &"go".into())
+        );
+        assert_eq!(left, ["heap.pb.gz"]);
+        let taken = unpacked(&folder.path().join("heap.pb.gz").display().to_string());
+        assert_eq!(taken, unpacked("fixtures/pprof/go-heap.pb.gz"));
+    }
+    let (ran, left) = collect(&[&serve(profile[..900].to_vec(), ok()), "-o", "heap.pb.gz"]);
+    assert_eq!((ran.code, ran.json()["refusal"]["code"].as_str()), (2, Some("incomplete")), "{left:?}");
+    assert!(!left.contains(&"heap.pb.gz".to_string()), "{left:?}");
+    refused(&[&serve(b"heap profile: 1: 2 [3: 4]".to_vec(), ok()), "-o", "x"], &["protocol"]);
+    refused(&[&serve(Vec::new(), "HTTP/1.0 404 Not Found\r\n\r\n".into()), "-o", "x"], &["refused-by-target"]);
+    refused(&["https://127.0.0.1:1/debug/pprof/heap", "--runtime", "go", "-o", "x"], &["no-target"]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn walk(dump: &AllocationDump) -> usize {
     for heap in &dump.heaps {
         assert!((1..=dump.dumps.len()).contains(&heap.dump_number));
         let frames = heap.frames.iter().enumerate().skip(1);
-        frames.for_each(|(at, frame)| assert!((frame.parent as usize) < at));
+        frames.for_each(|(at, frame)| assert!((frame.parent() as usize) < at));
         assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));
         let totals =
             AllocationTotals::compute(heap, &TotalsOptions { max_depth: 500, is_by_type: true, is_type_wanted: None });

@@ -180,6 +180,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         add(&words);
     }
     add(&["trend", "fixtures/sos_dumpheap/net9-commas.log", "--until", "1GiB"]);
+    add(&["trend", "fixtures/pprof/go-heap.pb.gz", "fixtures/pprof/go-heap.pb.gz", "--all"]);
     for form in ["--min-growth 0", "--by package", "--paths --causes"] {
         let words: Vec<&str> = ["trend", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);

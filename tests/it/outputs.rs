@@ -597,7 +597,7 @@ fn help_lists_the_options_of_each_command() {
         ("strings", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
         ("waste", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
         ("diff", (answering.clone(), [&all[..], &heaps].concat())),
-        ("trend", (answering.clone(), vec!["--limit", "--type", "--domain"])),
+        ("trend", (answering.clone(), [&["--limit", "--type", "--domain"][..], &heaps].concat())),
         ("report", (asking.clone(), vec!["--domain"])),
         #[cfg(feature = "explore")]
         ("explore", (asking.clone(), vec![])),

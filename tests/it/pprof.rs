@@ -272,6 +272,7 @@ fn questions_of_pprof_have_the_commands_that_are_documented() {
         let words: Vec<String> = shlex::split(line).unwrap().into_iter().skip(1).collect();
         let of_line = |word: String| match word.as_str() {
             "heap.pb.gz" => "fixtures/pprof/go-heap.pb.gz".to_string(),
+            "difference.pb.gz" => "fixtures/pprof/difference.pb".to_string(),
             "jeprof.heap" => "fixtures/jemalloc/sampled.heap".to_string(),
             "OLD" => "fixtures/gperftools/go-sampled.txt".to_string(),
             "NEW" => "fixtures/gperftools/go-exact.txt".to_string(),
@@ -285,6 +286,137 @@ fn questions_of_pprof_have_the_commands_that_are_documented() {
         asked += 1;
     }
     assert!(asked > 20, "{asked}");
+}
+
+/// A profile of kinds objects and space with these samples: a stack of main (1) and work (2), innermost first, and two values.
+fn small_profile(samples: &[(&[u64], i64, i64)], time_ns: u64) -> Vec<u8> {
+    let sample = |(stack, objects, bytes): &(&[u64], i64, i64)| {
+        let stack: Vec<u8> = stack.iter().flat_map(|&id| varint(id)).collect();
+        let values = [*objects, *bytes].map(|value| varint(value.cast_unsigned())).concat();
+        message(2, &[message(1, &stack), message(2, &values)].concat())
+    };
+    let kinds = [(1, 2), (3, 4)].map(|(kind, unit)| message(1, &[number(1, kind), number(2, unit)].concat())).concat();
+    let mut profile = [kinds, samples.iter().flat_map(sample).collect()].concat();
+    for id in [1, 2] {
+        profile.extend(message(4, &[number(1, id), message(4, &number(1, id))].concat()));
+        profile.extend(message(5, &[number(1, id), number(2, id + 4)].concat()));
+    }
+    for text in ["", "objects", "count", "space", "bytes", "main", "work"] {
+        profile.extend(message(6, text.as_bytes()));
+    }
+    [profile, number(9, time_ns)].concat()
+}
+
+/// What is less than 0 is taken away: one file has both sides of a diff, and its bytes and objects need not agree in sign.
+#[test]
+fn a_difference_of_profiles_is_two_dumps() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("difference.pb").display().to_string();
+    let samples: [(&[u64], i64, i64); 4] = [(&[2, 1], -3, -300), (&[2, 1], 5, 700), (&[1], 1, -50), (&[2, 2, 1], 0, 9)];
+    std::fs::write(&file, small_profile(&samples, 0)).unwrap();
+    let info = run(&["info", "-f", "json", &file]).expect_code(0).json();
+    let heap = |at: usize| {
+        let heap = &info["heaps"][at];
+        [&heap["dump"], &heap["total_bytes"], &heap["allocations"]].map(|figure| figure.as_u64().unwrap())
+    };
+    assert_eq!([heap(0), heap(1)], [[1, 350, 3], [2, 709, 6]]);
+    assert_eq!(info["problems"][0]["code"], "difference");
+    let answer = run(&["diff", "--by", "function", "-f", "json", "-q", &file]).expect_code(0).json();
+    let row = |name: &str| {
+        let row = answer["groups"].as_array().unwrap().iter().find(|row| row["group"] == name).unwrap();
+        ["flat_bytes_old", "flat_bytes_new", "cum_bytes_delta"].map(|key| row[key].as_i64().unwrap())
+    };
+    assert_eq!((row("work"), row("main")), ([300, 709, 409], [50, 0, 359]));
+    let limit = |limit: &str| run(&["diff", "--by", "function", "--fail-over", limit, "-q", &file]).code;
+    assert_eq!((limit("=work=409"), limit("=work=408")), (0, 1));
+    let whole = run(&["diff", "fixtures/pprof/go-heap.pb.gz"]).expect_code(2).stderr;
+    assert!(whole.contains("name two files, or two dumps of one: --dump OLD,NEW"), "{whole}");
+}
+
+/// Profiles one after another: types, and functions with flat or cum; at their times, an hour apart.
+#[test]
+fn a_trend_of_profiles() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |(number, &bytes): (usize, &i64)| {
+        let path = folder.path().join(format!("{number}.pb"));
+        let time_ns = 1_700_000_000_000_000_000 + number as u64 * 3_600_000_000_000;
+        std::fs::write(&path, small_profile(&[(&[2, 2, 1], 2, bytes), (&[1], 1, 50)], time_ns)).unwrap();
+        path.display().to_string()
+    };
+    let files: Vec<String> = [100, 200, 300, 500].iter().enumerate().map(write).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let trend =
+        |words: &[&str]| run(&[&["trend", "--all", "-f", "json", "-q"], words, &files].concat()).expect_code(0).json();
+    let row = |answer: &Value, key: &str, name: &str| {
+        let rows = answer[key].as_array().unwrap();
+        rows.iter().find(|row| row[key.trim_end_matches('s')] == name).unwrap_or_else(|| panic!("{answer}")).clone()
+    };
+    let types = trend(&[]);
+    assert_eq!((&types["measure"], &types["by"]), (&json!("total_bytes"), &json!("type")));
+    let figures = |row: &Value| json!([row["trend"], row["bytes"], row["objects"], row["bytes_per_hour"]]);
+    assert_eq!(figures(&row(&types, "types", "work")), json!(["grows", [100, 200, 300, 500], [2, 2, 2, 2], 117]));
+    assert_eq!(figures(&row(&types, "types", "main")), json!(["flat", [50, 50, 50, 50], [1, 1, 1, 1], 0]));
+    let dump = &types["dumps"][3];
+    assert_eq!((&dump["total_bytes"], &dump["allocations"], &dump["objects"]), (&json!(550), &json!(3), &Value::Null));
+    assert_eq!(dump["taken_at"], "2023-11-15T01:13:20Z");
+    assert_eq!((&types["total"]["first_bytes"], &types["total"]["last_bytes"]), (&json!(150), &json!(550)));
+    let flat = trend(&["--by", "function"]);
+    assert_eq!(
+        (&flat["measure"], row(&flat, "groups", "main")["bytes"].clone()),
+        (&json!("flat_bytes"), json!([50, 50, 50, 50]))
+    );
+    let cum = trend(&["--by", "function", "--cum"]);
+    assert_eq!(
+        (&cum["measure"], row(&cum, "groups", "main")["bytes"].clone()),
+        (&json!("cum_bytes"), json!([150, 250, 350, 550]))
+    );
+    assert_eq!(row(&cum, "groups", "work")["bytes"], json!([100, 200, 300, 500]), "on a stack twice, counted once");
+    let limited =
+        |limit: &str| run(&[&["trend", "--by", "function", "--fail-over", limit, "-q"], &files[..]].concat()).code;
+    assert_eq!((limited("=work=400"), limited("=work=399")), (0, 1));
+    let refused = run(&[&["trend", "--retained"], &files[..]].concat()).expect_code(2).stderr;
+    assert!(refused.contains("objects"), "{refused}");
+}
+
+/// A page of a profile says where it is allocated: functions with flat and cum, as `stats` has them.
+#[test]
+fn the_page_has_functions() {
+    let file = "fixtures/pprof/go-heap.pb.gz";
+    let page = run(&["report", "-q", "-o", "-", file]).expect_code(0).stdout;
+    assert!(page.contains("<h2>Flame graph: where it is allocated</h2>"));
+    let start = page.split("<script type=\"application/json\" id=\"data\">").nth(1).unwrap();
+    let data: Value = serde_json::from_str(start.split("</script>").next().unwrap()).unwrap();
+    let table = &data["groups"][0];
+    assert_eq!(table["noun"], "functions");
+    let column = |key: &str| table[key].as_array().unwrap().clone();
+    let on_page: Vec<(String, u64, u64)> = column("name")
+        .iter()
+        .zip(column("flat").iter().zip(&column("cum")))
+        .map(|(name, (flat, cum))| (name.as_str().unwrap().into(), flat.as_u64().unwrap(), cum.as_u64().unwrap()))
+        .collect();
+    assert_eq!(on_page, flat_and_cum(&["stats", "--by", "function", file]));
+}
+
+/// Half a million frames that no two stacks share: memory is some bytes a frame.
+#[test]
+fn many_frames_take_some_bytes_each() {
+    let mut profile = message(1, &[number(1, 1), number(2, 2)].concat());
+    for at in 0..10_000u64 {
+        // The two outermost frames say which sample it is.
+        let ends = [at % 100 + 1, at / 100 + 101];
+        let stack: Vec<u8> = (201..249).chain(ends).flat_map(varint).collect();
+        profile.extend(message(2, &[message(1, &stack), number(2, 8)].concat()));
+    }
+    for id in 1..249 {
+        profile.extend(message(4, &[number(1, id), message(4, &number(1, id))].concat()));
+        profile.extend(message(5, &[number(1, id), number(2, id + 2)].concat()));
+    }
+    let names = (1..249).map(|id| format!("f{id}"));
+    let texts = ["", "space", "bytes"].map(String::from).into_iter().chain(names);
+    profile.extend(texts.flat_map(|text| message(6, text.as_bytes())));
+    let words = ["stats", "--max-memory", "40MiB", "-f", "json", "-q", "-"];
+    let answer = run_with_input(&words, &profile).expect_code(0).json();
+    assert_eq!((&answer["totals"]["total_bytes"], &answer["types"][0]["type"]), (&json!(80_000), &json!("f201")));
 }
 
 /// The same allocations by other writers: in every command, by file and by size too.

@@ -3,15 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::allocations::{ClassHistograms, FrameNaming};
+use crate::allocations::{AllocationDump, ClassHistograms, FrameNaming, add_counts};
+use crate::analysis::allocation_totals::AllocationAmount;
 use crate::analysis::diff::{
     DiffAmounts, MAX_TYPE_PATH_LEVELS, Measure, amounts_by_root_kind, totals_by_path, totals_by_path_memory_bytes,
 };
 use crate::analysis::diff::{ObjectChanges, compare_objects};
+use crate::analysis::frame_totals::FlatAndCum;
+use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, max_exact_marking_steps, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
+use crate::answers::shared::allocation_heaps::{AllocationHeapChoice, heap_title};
 use crate::answers::shared::figure::{ColumnUnit, Figure, KIND, PATH, TYPE};
+use crate::answers::shared::frame_amounts::FrameAmounts;
 use crate::answers::shared::groups::{Groups, SameNameTypes};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase};
@@ -157,6 +162,53 @@ impl DumpSide {
             side.totals.shallow_bytes = side.totals.shallow_bytes.saturating_add(bytes);
         }
         Ok(side)
+    }
+
+    /// Types of allocation totals with their bytes, or names of frames with flat and, as retained bytes, cum. Error: if anything
+    /// else is asked for, or there is no memory.
+    pub(in crate::answers) fn of_allocations(
+        dump: &OpenDump,
+        allocations: &AllocationDump,
+        objects: &ScopeOptions,
+        heaps: &AllocationHeapChoice,
+        by: DiffBy,
+    ) -> Result<Self, AnswerError> {
+        objects.check_on_allocations()?;
+        let chosen = heaps.choose(allocations)?.heaps;
+        let mut total = AllocationAmount::default();
+        let mut rows: BTreeMap<String, DiffAmounts> = BTreeMap::new();
+        let is_wanted = |name: &str| objects.types.as_ref().is_none_or(|types| types.matches(name));
+        if let Some(frame_names) = by.frame_names() {
+            let amounts = FrameAmounts::compute(dump, allocations, &chosen, frame_names, std::iter::empty())?;
+            total = amounts.total;
+            for (name, FlatAndCum { flat, cum }) in amounts.by_name.into_iter().filter(|(name, _)| is_wanted(name)) {
+                let row = DiffAmounts { count: flat.allocations, bytes: flat.bytes, retained_bytes: cum.bytes };
+                rows.insert(name.to_string(), row);
+            }
+        } else if by == DiffBy::default() {
+            for heap in chosen {
+                let top = AllocationHeapTotal::compute(heap);
+                if top.left_out_pair_count > 0 {
+                    return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
+                }
+                total.add(top.total.bytes, top.total.allocations);
+                let named = top.type_amounts.iter().map(|of| (allocations.names.text(of.type_name), of.total));
+                for (name, amount) in named.filter(|(name, _)| is_wanted(name)) {
+                    let row = rows.entry(name.to_string()).or_default();
+                    row.count = add_counts(row.count, amount.allocations);
+                    row.bytes = row.bytes.saturating_add(amount.bytes);
+                }
+            }
+        } else {
+            return Err(AnswerError::NeedsObjects);
+        }
+        if objects.types.is_some() {
+            total = AllocationAmount::default();
+            rows.values().for_each(|row| total.add(row.bytes, row.count));
+        }
+        let (objects, shallow_bytes) = (total.allocations.unwrap_or(0), total.bytes);
+        let totals = GroupTally { objects, shallow_bytes, ..GroupTally::default() };
+        Ok(DumpSide { totals, amounts_by_name: rows, row_memory_bytes: 0, roots_inferred: false })
     }
 
     fn add_retained_bytes(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {

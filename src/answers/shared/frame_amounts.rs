@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::allocation_heaps::{HeapRow, heap_title};
 use super::{AnswerError, GroupBy};
 use crate::allocations::{AllocationDump, AllocationHeap, FrameNaming, NameId};
-use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals, TotalsOptions};
-use crate::analysis::frame_totals::{FlatAndCum, cum_bytes_of_names, totals_by_frame_name};
+use crate::analysis::allocation_totals::AllocationAmount;
+use crate::analysis::frame_totals::{AmountsByFrame, FlatAndCum, cum_bytes_of_names, totals_by_frame_name};
 use crate::analysis::type_patterns::TypePattern;
 use crate::dump::OpenDump;
 
@@ -39,8 +39,7 @@ impl<'d> FrameAmounts<'d> {
         patterns: impl Iterator<Item = &'p TypePattern> + Clone,
     ) -> Result<Self, AnswerError> {
         if allocations.frame_naming != frame_names {
-            let by = [GroupBy::Function, GroupBy::Line, GroupBy::File, GroupBy::Module];
-            let by = by.into_iter().find(|by| by.frame_names() == Some(frame_names)).unwrap_or_default();
+            let by = GroupBy::of_frames(frame_names);
             return Err(AnswerError::NoSuchGroups(by, "more of frames than their functions"));
         }
         let rows: usize = heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
@@ -52,11 +51,11 @@ impl<'d> FrameAmounts<'d> {
             cum_bytes_of_patterns: vec![0; patterns.clone().count()],
         };
         for heap in heaps {
-            let totals = AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
+            let totals = AmountsByFrame::compute(heap);
             if totals.left_out_pair_count > 0 {
                 return Err(AnswerError::TooManyBacktraceTypePairs(heap_title(heap)));
             }
-            let total = totals.total_at(0);
+            let total = totals.total();
             amounts.total.add(total.bytes, total.allocations);
             amounts.heaps.push(HeapRow::new(heap, &total));
             for (name, of_name) in totals_by_frame_name(heap, &totals) {

@@ -59,6 +59,9 @@ impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
     pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(18).0;
 
+    /// The same, and names of frames: those that a trend can be grouped by.
+    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(19).0;
+
     /// All that a histogram has rows of.
     pub const WORDS_OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
         ("type", GroupBy::Type),
@@ -79,10 +82,10 @@ impl GroupBy {
         ("held", GroupBy::ReferenceStrength),
         ("interval", GroupBy::AllocationInterval),
         ("file", GroupBy::File),
-        ("owner", GroupBy::Owner),
-        ("owner=package", GroupBy::OwnerPackage),
         ("function", GroupBy::Function),
         ("line", GroupBy::Line),
+        ("owner", GroupBy::Owner),
+        ("owner=package", GroupBy::OwnerPackage),
         // Another word for what has one; the first counts.
         ("namespace", GroupBy::Package),
     ];
@@ -90,6 +93,16 @@ impl GroupBy {
     /// Returns true where library objects are charged to the program's own.
     pub fn is_by_owner(self) -> bool {
         matches!(self, GroupBy::Owner | GroupBy::OwnerPackage)
+    }
+
+    /// Groups by the names of frames.
+    pub fn of_frames(frame_names: FrameNaming) -> Self {
+        match frame_names {
+            FrameNaming::Function => GroupBy::Function,
+            FrameNaming::FunctionAndLine => GroupBy::Line,
+            FrameNaming::File => GroupBy::File,
+            FrameNaming::Module => GroupBy::Module,
+        }
     }
 
     /// What frames of stacks have to be named by, where groups of allocations are the names of frames.
@@ -180,5 +193,6 @@ mod tests {
         }
         let ends = GroupBy::WORDS_OF_DOMINATORS.last().map(|(word, _)| *word);
         assert_eq!(ends, Some("file"), "trees are grouped by all of these");
+        assert_eq!(GroupBy::WORDS_OF_TRENDS.last().map(|(word, _)| *word), Some("line"));
     }
 }

@@ -13,14 +13,14 @@ pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_tex
 
 use super::dump_comparison::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
+use super::figure::{ALLOCATED_BYTES, CUM_BYTES, FLAT_BYTES, RETAINED, SHALLOW};
 use super::times_and_file_names::utc_text;
-use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use super::{AllocationHeapChoice, AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::allocations::ClassHistograms;
 use crate::analysis::diff::DiffAmounts;
 pub use crate::analysis::series::Trend;
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::dump::OpenDump;
-use crate::input::SnapshotInfo;
+use crate::dump::{Content, OpenDump};
 use crate::sort;
 
 /// Options of a trend.
@@ -28,9 +28,11 @@ use crate::sort;
 pub struct TrendOptions {
     /// Objects of each dump.
     pub scope: ScopeOptions,
+    /// Heaps, of allocation totals.
+    pub heaps: AllocationHeapChoice,
     /// Kind of rows: groups, or paths of the dominator tree.
     pub by: DiffBy,
-    /// Retained bytes are judged, in place of shallow ones.
+    /// Retained bytes are judged, in place of shallow ones; of names of frames cum in place of flat.
     pub judges_retained: bool,
     /// Rows that are the same in all dumps too.
     pub with_unchanged: bool,
@@ -54,6 +56,7 @@ impl Default for TrendOptions {
     fn default() -> Self {
         TrendOptions {
             scope: ScopeOptions::default(),
+            heaps: AllocationHeapChoice::default(),
             by: DiffBy::default(),
             judges_retained: false,
             with_unchanged: false,
@@ -87,6 +90,7 @@ impl TrendOptions {
         line.add_option("--until", self.until_bytes.map(|bytes| bytes.to_string()).as_deref());
         line.add_repeated_option("--fail-over", self.growth_limits.iter().map(|limit| limit.text.as_str()));
         self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
         self.limits.add_to(&mut line);
         line
     }
@@ -129,9 +133,19 @@ impl TrendBuilder {
     /// # Errors
     /// If it holds no objects, does not have what is asked for, or there is not the memory.
     pub fn add_dump(&self, dump: &OpenDump) -> Result<(), AnswerError> {
-        let TrendOptions { scope, by, judges_retained: retained, .. } = &self.options;
+        let TrendOptions { scope, heaps, by, judges_retained: retained, .. } = &self.options;
+        if let Content::Allocations(allocations) = dump.content() {
+            if *retained && by.frame_names().is_none() {
+                return Err(AnswerError::NeedsObjects);
+            }
+            let side = DumpSide::of_allocations(dump, allocations, scope, heaps, *by)?;
+            self.add_side(dump, side, allocations.dumps.last().and_then(|moment| moment.unix_ms));
+            return Ok(());
+        }
+        heaps.check_on_objects()?;
         let chosen = dump.info().snapshots.iter().find(|one| one.chosen);
-        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, chosen);
+        let taken_unix_ms = chosen.and_then(|one| one.unix_ms);
+        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, taken_unix_ms);
         Ok(())
     }
 
@@ -146,22 +160,30 @@ impl TrendBuilder {
             if place > 0 {
                 self.announce_dump(&format!("{file} ({})", place + 1));
             }
-            self.add_side(dump, side, dump.info().snapshots.get(place));
+            self.add_side(dump, side, dump.info().snapshots.get(place).and_then(|one| one.unix_ms));
         }
         Ok(())
     }
 
-    fn add_side(&self, dump: &OpenDump, side: DumpSide, snapshot: Option<&SnapshotInfo>) {
+    fn add_side(&self, dump: &OpenDump, side: DumpSide, taken_unix_ms: Option<i64>) {
         let DumpSide { totals, amounts_by_name: amounts, .. } = side;
         let mut added = self.lock_added();
         let AddedDumps { dumps, row_numbers, values_by_row: values } = &mut *added;
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return };
         entry.format = Some(dump.info().format.to_string());
-        entry.taken_unix_ms = snapshot.and_then(|one| one.unix_ms);
+        entry.taken_unix_ms = taken_unix_ms;
         entry.taken_at = entry.taken_unix_ms.map(utc_text);
-        entry.objects = Some(totals.objects);
-        entry.shallow_bytes = Some(totals.shallow_bytes);
+        match dump.content() {
+            Content::Allocations(_) => {
+                entry.total_bytes = Some(totals.shallow_bytes);
+                entry.allocations = Some(totals.objects).filter(|count| *count > 0);
+            }
+            _ => {
+                entry.objects = Some(totals.objects);
+                entry.shallow_bytes = Some(totals.shallow_bytes);
+            }
+        }
         entry.reachable_bytes = dump.graph().map(|_| totals.reachable_bytes);
         entry.heap_bytes = match (dump.graph(), self.options.scope.chooses_some()) {
             (Some(graph), true) => graph.shallow_bytes_of(0..graph.node_count()).fold(0, u64::saturating_add),
@@ -220,14 +242,24 @@ impl TrendBuilder {
             .filter(|times| times.windows(2).all(|step| step[0] <= step[1]));
         let is_in_order =
             !all_have_times || read.windows(2).all(|step| dumps[step[0]].taken_unix_ms <= dumps[step[1]].taken_unix_ms);
-        let total_of =
-            |dump: &TrendDump| if options.judges_retained { dump.reachable_bytes } else { dump.shallow_bytes };
+        let is_of_allocations = dumps.iter().any(|dump| dump.total_bytes.is_some());
+        let total_of = |dump: &TrendDump| {
+            let of_objects = if options.judges_retained { dump.reachable_bytes } else { dump.shallow_bytes };
+            dump.total_bytes.or(of_objects)
+        };
         let mut trend = DumpsTrend {
             total_noun: if options.scope.chooses_some() { "what matches" } else { "the heap" },
-            measure: if options.judges_retained || options.by == DiffBy::Paths {
-                "retained_bytes"
-            } else {
-                "shallow_bytes"
+            measure: match options.by.frame_names() {
+                None if is_of_allocations => ALLOCATED_BYTES.key,
+                Some(_) if is_of_allocations => {
+                    if options.judges_retained {
+                        CUM_BYTES.key
+                    } else {
+                        FLAT_BYTES.key
+                    }
+                }
+                _ if options.judges_retained || options.by == DiffBy::Paths => RETAINED.key,
+                _ => SHALLOW.key,
             },
             by: options.by.row_word_and_plural().0,
             causes: Vec::new(),

@@ -30,7 +30,12 @@ pub struct TrendDump {
     pub shallow_bytes: Option<u64>,
     /// Shallow bytes of those that strong roots reach.
     pub reachable_bytes: Option<u64>,
-    /// The same in milliseconds since 1970.
+    /// Of allocation totals: bytes, of those that are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_bytes: Option<u64>,
+    /// Allocations, where they are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocations: Option<u64>,
     #[serde(skip)]
     pub(super) taken_unix_ms: Option<i64>,
     /// Shallow bytes of all objects, asked for or not.
@@ -44,7 +49,7 @@ pub struct TrendDump {
 pub struct DumpsTrend {
     /// The dumps, in their order.
     pub dumps: Vec<TrendDump>,
-    /// Bytes that the rows have: `shallow_bytes` or `retained_bytes`.
+    /// Bytes that the rows have: `shallow_bytes` or `retained_bytes`; of allocation totals `total_bytes`, `flat_bytes` or `cum_bytes`.
     pub measure: &'static str,
     /// Kind of the rows.
     pub by: &'static str,
@@ -181,7 +186,7 @@ impl DumpsTrend {
     /// each dump.
     pub(super) fn row_without_slope(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
-        let is_there = |at: usize| figures.get(at).is_some_and(|&(objects, _)| objects > 0);
+        let is_there = |at: usize| figures.get(at).is_some_and(|&(objects, bytes)| objects > 0 || bytes > 0);
         let SeriesTrend { trend, steps_up, steps_down } = SeriesTrend::of(&values, is_there);
         let (first_bytes, last_bytes) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
         let range_bytes = values.iter().max().unwrap_or(&0) - values.iter().min().unwrap_or(&0);
@@ -208,7 +213,8 @@ impl DumpsTrend {
     pub(super) fn row_of_whole(&self) -> TrendRow {
         let whole: Vec<(u64, u64)> = self.total_bytes_by_dump.iter().map(|&bytes| (1, bytes)).collect();
         let name = KeyedValue { key: "", value: String::new() };
-        let objects = self.read_places.iter().map(|&place| self.dumps[place].objects.unwrap_or(0)).collect::<Vec<_>>();
+        let count_of_dump = |dump: &TrendDump| dump.objects.or(dump.allocations).unwrap_or(0);
+        let objects = self.read_places.iter().map(|&place| count_of_dump(&self.dumps[place])).collect::<Vec<_>>();
         self.with_slopes(
             TrendRow { name, ..self.row_without_slope(String::new(), &whole) },
             &objects,
@@ -340,9 +346,9 @@ impl DumpsTrend {
         )
     }
 
-    /// Returns true if no dump has an object that is asked for.
+    /// Returns true if no dump has an object or bytes that are asked for.
     pub fn matches_nothing(&self) -> bool {
-        self.dumps.iter().all(|dump| dump.objects.unwrap_or(0) == 0)
+        self.dumps.iter().all(|dump| dump.objects.or(dump.total_bytes).unwrap_or(0) == 0)
     }
 
     /// Note on dumps that are not in the order of their times.

@@ -35,15 +35,17 @@ use crate::units::{parse_duration, parse_size};
 ///
 /// Example: heapdump collect 4711 -o app.hprof && heapdump leaks app.hprof
 ///
+/// Example: heapdump collect http://127.0.0.1:6060/debug/pprof/heap -o app.pb.gz
+///
 /// Example: heapdump collect 4711 --redact -o shared.hprof.gz
 ///
 /// Example: heapdump collect 4711 --histogram --every 60s --when 'memory > 75%' -o watched
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("series").args(["every", "when"]).multiple(true).conflicts_with_all(["url", "list", "redact"]))]
 pub(crate) struct Args {
-    /// The process
-    #[arg(required_unless_present_any = ["url", "list"])]
-    pid: Option<u32>,
+    /// The process, or the address of a heap profile that a program serves
+    #[arg(required_unless_present_any = ["url", "list"], value_name = "PID|URL", value_parser = parse_target)]
+    pid: Option<DumpTarget>,
     /// List what can be dumped on this machine, or behind --url
     #[arg(long, conflicts_with_all = ["pid", "output"])]
     list: bool,
@@ -120,6 +122,21 @@ pub(crate) struct Args {
     answer_form: OutputArgs,
 }
 
+/// The process, or an address.
+#[derive(Debug, Clone)]
+enum DumpTarget {
+    Process(u32),
+    Address(String),
+}
+
+fn parse_target(text: &str) -> Result<DumpTarget, String> {
+    match text.parse() {
+        Ok(pid) => Ok(DumpTarget::Process(pid)),
+        Err(_) if text.contains("://") => Ok(DumpTarget::Address(text.to_string())),
+        Err(_) => Err("neither the number of a process nor http://HOST:PORT/PATH".into()),
+    }
+}
+
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.list {
         return print_dump_targets(args, session);
@@ -162,6 +179,9 @@ fn run_series(args: &Args, to_output: bool, session: &Session) -> Result<Command
     const LEAST_INTERVAL: Duration = Duration::from_secs(1);
     if args.every.is_some_and(|every| every < LEAST_INTERVAL) {
         bail!("--every: 1s or more");
+    }
+    if matches!(args.pid, Some(DumpTarget::Address(_))) {
+        bail!("a series is of a process: of an address there is one dump at a time");
     }
     let has_dumps = !args.histogram || args.every.is_some() && args.when.is_some();
     if args.every.is_some() && args.when.is_some() && !args.histogram {
@@ -318,8 +338,11 @@ impl Args {
     /// As the library takes them.
     fn options(&self) -> CollectOptions {
         CollectOptions {
-            pid: self.pid,
-            inspector_url: self.url.clone(),
+            pid: if let Some(DumpTarget::Process(pid)) = self.pid { Some(pid) } else { None },
+            inspector_url: match &self.pid {
+                Some(DumpTarget::Address(address)) => Some(address.clone()),
+                _ => self.url.clone(),
+            },
             inspector_target: self.target.clone(),
             take_histogram: self.histogram,
             open_inspector: self.open_inspector,

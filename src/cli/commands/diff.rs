@@ -20,7 +20,8 @@ use crate::dump::Content;
 /// growth first. Exit code 1 when something grew by more than --fail-over or --fail-over-type.
 ///
 /// Of allocations --by function has flat (what a function allocated itself) and cum (with all it called); limits are of cum.
-/// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW; of V8 snapshots of one process
+/// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW, and a profile that is a difference
+/// (pprof -base, -diff_base) is one file; of V8 snapshots of one process
 /// object by object, with --by object.
 ///
 /// Example: heapdump diff monday.txt friday.txt -n 10
@@ -61,7 +62,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
         }
-        let options = args.options(of_objects, asked.len())?;
+        let mut options = args.options(of_objects, asked.len())?;
+        if let ([asked], None) = (asked, &options.heaps.memory_dump) {
+            match asked.dump.content() {
+                Content::Allocations(dump) if dump.dumps.len() == 2 => options.heaps.memory_dump = Some("1,2".into()),
+                _ => bail!("name two files, or two dumps of one: --dump OLD,NEW"),
+            }
+        }
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
         answer.fuller_dumps.iter().for_each(|dump| old.print_unless_quiet(&fuller_dump_note(dump)));
@@ -97,7 +104,7 @@ impl Args {
         let by = self.diff_rows.row_kind(of_objects, growth_limits.has_type_limits())?;
         self.limit_and_order.check_sort_by_retained(!of_objects || self.diff_rows.retained)?;
         let orders = self.diff_rows.by.orders(of_objects, self.diff_rows.retained);
-        if !of_objects && files < 2 && !has_pair {
+        if !of_objects && files < 2 && self.heaps.dump.is_some() && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
         Ok(DiffOptions {

@@ -12,6 +12,7 @@ use crate::answers::{
     DiffBy, GroupBy, LeaksOptions, Limits, ProblemRow, TrendBuilder, TrendLimit, TrendOptions, leaks_since,
 };
 use crate::cli::CommandOutcome;
+use crate::cli::args::object_and_heap_args::AllocationHeapArgs;
 use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, RowLimitArgs, ScopeArgs, word_parser};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
@@ -34,11 +35,11 @@ pub(crate) struct Args {
     /// The dumps, the oldest first; folders of them, by name; logs of class histograms
     #[arg(required = true, num_args = 1.., value_name = "DUMP")]
     files: Vec<PathBuf>,
-    /// What to group by: package, module, loader, ... as in stats
-    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_DOMINATORS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
+    /// What to group by: package, module, function, ... as in stats
+    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_TRENDS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
     by: GroupBy,
-    /// Retained bytes in place of shallow ones
-    #[arg(long)]
+    /// Retained bytes in place of shallow ones; of functions cum in place of flat
+    #[arg(long, visible_alias = "cum")]
     retained: bool,
     /// Paths of the dominator tree by type in place of types
     #[arg(long, conflicts_with = "retained")]
@@ -73,13 +74,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     limit: RowLimitArgs,
     #[command(flatten)]
+    heaps: AllocationHeapArgs,
+    #[command(flatten)]
     scope: ScopeArgs,
     #[command(flatten)]
     common: CommonArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let input = &args.common.input;
+    let input = &args.common.input.with_frame_names_for(args.by)?;
     let (mut answer, failed, problems) = ask_trend(session, &args.files, input, args.options()?)?;
     if args.causes {
         let read = answer.dumps.iter().filter(|dump| dump.format.is_some()).map(|dump| PathBuf::from(&dump.file));
@@ -186,6 +189,7 @@ impl Args {
         self.scope.refuse_types_beside_type_limits(self.fail_over.iter().any(TrendLimit::limits_types))?;
         Ok(TrendOptions {
             scope: self.scope.options()?,
+            heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
             judges_retained: self.retained,
             with_unchanged: self.all,

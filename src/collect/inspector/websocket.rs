@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::http;
+use crate::collect::http;
 use crate::collect::process_watch::{is_retryable, read_some};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::files::ExitAction;

@@ -111,13 +111,13 @@ fn add_path_rows(
     let mut path_bytes = 0u64;
     for (at, frame) in heap.frames.iter().enumerate().skip(1) {
         // What a frame has itself is what its callees leave of it, in every heap.
-        if frame.is_self_cost || totals.total_at(at as u32).bytes < least {
+        if frame.is_self_cost() || totals.total_at(at as u32).bytes < least {
             continue;
         }
         let own = dump.names.text(frame.name);
-        let path = match &paths[frame.parent as usize] {
+        let path = match &paths[frame.parent() as usize] {
             Some((above, depth)) => (format!("{above} > {own}"), depth + 1),
-            None if frame.parent == 0 => (own.to_string(), 0),
+            None if frame.parent() == 0 => (own.to_string(), 0),
             None => continue,
         };
         // A path repeats the names above it.

@@ -93,7 +93,7 @@ impl Reader for Heapprofile {
                 reading.diagnostics.add(&BAD_SIZE, 1, Position::Byte(node.offset as u64), String::new);
                 0
             });
-            heap.add_at(at, name, StackAmount { bytes, allocations: None });
+            heap.add_at(at, name, StackAmount { bytes, allocations: None })?;
         }
         reading.info.version = Some("inuse; estimated from samples".into());
         let dump = heap.finish(String::new(), "inuse", nodes.len() as u64, reading);

@@ -131,7 +131,7 @@ impl<'a> Assembler<'a> {
                 let number = *dump.get_or_insert_with(|| find_or_add_dump_number(all, event, &trace.started_us));
                 let heap = maps.build_heap(&mut self.heap_maker, &columns, event, modules);
                 let several = v2_events[&(event.dump_id.clone(), event.pid)] > 1;
-                let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent == 0);
+                let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent() == 0);
                 let found = process_name_by_threads(threads.map(|frame| self.heap_maker.names.text(frame.name)));
                 let name = match found.filter(|_| several) {
                     Some(name) => name.to_string(),
@@ -249,11 +249,8 @@ fn find_or_add_dump_number(all: &mut AllocationDump, event: &DumpEvent, started_
     // Events are sorted by dump: only the last can be the same.
     let started_us = started_us.get(&event.dump_id).copied().unwrap_or(event.time_us);
     if !all.dumps.last().is_some_and(|dump| dump.id == event.dump_id && dump.started_us == started_us) {
-        all.dumps.push(MemoryDump {
-            id: event.dump_id.clone(),
-            started_us,
-            detail_level: event.dumps.level_of_detail.clone(),
-        });
+        let detail = event.dumps.level_of_detail.clone();
+        all.dumps.push(MemoryDump { id: event.dump_id.clone(), started_us, unix_ms: None, detail_level: detail });
     }
     all.dumps.len()
 }

@@ -73,7 +73,7 @@ impl UnnamedHeap {
         for entry in self.entries.iter().filter(|entry| entry.type_name().is_none()) {
             match entry.frame() {
                 0 => root += u128::from(entry.bytes()),
-                frame if self.frames[frame as usize].parent == 0 => callees += u128::from(entry.bytes()),
+                frame if self.frames[frame as usize].parent() == 0 => callees += u128::from(entry.bytes()),
                 _ => {}
             }
         }
@@ -91,7 +91,7 @@ impl UnnamedHeap {
         }
         let mut below = vec![0u64; self.frames.len()];
         for (frame, bytes) in self.frames.iter().zip(&stated).skip(1) {
-            let sum = &mut below[frame.parent as usize];
+            let sum = &mut below[frame.parent() as usize];
             *sum = sum.saturating_add(bytes.unwrap_or(0));
         }
         stated.iter().zip(below).filter(|(stated, below)| stated.is_some_and(|stated| stated < *below)).count() as u64

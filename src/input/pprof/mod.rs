@@ -11,18 +11,14 @@ mod wire;
 
 use rustc_hash::FxHashMap;
 
-use super::stack_profile::{FRAMES_PER_MEMORY_CHECK, NODE_BYTES, no_measure_error, read_whole};
+use super::stack_profile::{StackAmount, StackHeap, no_measure_error, read_whole};
 use super::{
-    Diagnostics, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProfileOptions, ReadError,
-    ReadErrorKind, ReadExtent, Reader, Reading, Runtime, Source,
+    Diagnostics, Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind,
+    ReadExtent, Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, FrameNaming, MemoryDump,
-    NameId, NameTable,
-};
-use crate::graph::MemoryShare;
+use crate::allocations::NameId;
 use problem_codes::*;
-use profile::{LocationFrames, Locations, Profile, add_problem, parse_sample};
+use profile::{Locations, Profile, add_problem, parse_sample};
 use wire::{MalformedField, MessageFields, WireValue};
 
 pub(super) struct Pprof;
@@ -67,10 +63,11 @@ impl Reader for Pprof {
             return Ok(ParsedDump { extent, content: ParsedContent::NoHeap(text.into()) });
         };
         let measure = SampleMeasure::of_profile(&profile, reading)?;
-        let mut names = NameTable::default();
-        let locations = profile.frames_of_locations(&mut names, reading);
+        let mut heap = StackHeap::new(reading);
+        let locations = profile.frames_of_locations(&mut heap.names, reading);
+        let location_count = locations.count();
         let type_label = reading.options.profile.type_label.clone();
-        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(&mut names, &locations, reading));
+        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(heap, locations, reading));
         let mut fields = MessageFields::new(&message);
         while let Some(field) = fields.next() {
             if let Ok((2, WireValue::Bytes(sample))) = field {
@@ -88,32 +85,19 @@ impl Reader for Pprof {
             let keys = if keys.is_empty() { "there are none".to_string() } else { format!("there are: {keys}") };
             return Err(ReadError::new(ReadErrorKind::NoHeap(format!("no sample has a label \"{key}\"; {keys}"))));
         }
-        let (frames, entries) = maker.builder.finish_heap(None);
-        reading.info.set_records([
-            ("samples", profile.samples),
-            ("locations", locations.count() as u64),
-            ("entries", entries.len() as u64),
-        ]);
+        let heap = maker.heap;
+        if heap.is_difference() {
+            reading.diagnostics.add(&DIFFERENCE, 1, Position::Byte(0), String::new);
+        }
+        let program = profile.program_name(reading);
+        let mut dump = heap.finish(program, &measure.name, profile.samples, reading);
+        let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
+        let locations = location_count as u64;
+        reading.info.set_records([("samples", profile.samples), ("locations", locations), ("entries", entries)]);
         reading.info.version = Some(measure.description);
-        let heap = AllocationHeap {
-            dump_number: 1,
-            pid: 0,
-            part_number: 1,
-            process_name: profile.program_name(reading),
-            process_labels: String::new(),
-            allocator_name: measure.name,
-            counting_mode: CountingMode::Exclusive,
-            frames,
-            entries,
-        };
         let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
-        let moment = MemoryDump { id: String::new(), started_us, detail_level: String::new() };
-        let dump = AllocationDump {
-            names,
-            frame_naming: reading.options.profile.frame_names,
-            dumps: vec![moment],
-            heaps: vec![heap],
-        };
+        let unix_ms = Some(started_us / 1_000).filter(|ms| *ms > 0);
+        dump.dumps.iter_mut().for_each(|moment| (moment.started_us, moment.unix_ms) = (started_us, unix_ms));
         Ok(ParsedDump { extent, content: ParsedContent::Allocations(dump) })
     }
 
@@ -182,40 +166,31 @@ impl SampleMeasure {
 }
 
 /// Puts samples together to a heap.
-struct HeapMaker<'a> {
-    builder: AllocationHeapBuilder,
-    locations: &'a Locations,
-    names: &'a mut NameTable,
-    /// The node of a location, by its id, below a node.
-    nodes_by_location: FxHashMap<(u32, u64), u32>,
-    /// Nodes that were asked for, at least as many as there are.
-    requested_node_count: u64,
-    share: MemoryShare,
+struct HeapMaker {
+    heap: StackHeap,
+    locations: Locations,
+    /// The node of a location with many frames, by the place of these, below a node.
+    nodes_of_long_locations: FxHashMap<(u32, u64), u32>,
     location_ids: Vec<u64>,
     /// Those of the sample at hand.
     values: Vec<u64>,
-    no_stack: NameId,
     /// The type of samples without the label that types are the values of.
     no_label: Option<NameId>,
-    /// Frames of one name that follow one another are one: files and modules.
-    merges_repeats: bool,
 }
 
-impl<'a> HeapMaker<'a> {
-    fn new(names: &'a mut NameTable, locations: &'a Locations, reading: &Reading) -> Self {
-        let ProfileOptions { frame_names, type_label, .. } = &reading.options.profile;
+/// Frames of a location that are walked for every sample; the nodes of longer ones are kept.
+const MAX_FRAMES_WALKED: usize = 8;
+
+impl HeapMaker {
+    fn new(mut heap: StackHeap, locations: Locations, reading: &Reading) -> Self {
+        let type_label = &reading.options.profile.type_label;
         HeapMaker {
-            builder: AllocationHeapBuilder::new(names.intern("")),
+            no_label: type_label.as_ref().map(|key| heap.names.intern(&format!("(no {key})"))),
+            heap,
             locations,
-            nodes_by_location: FxHashMap::default(),
-            requested_node_count: 0,
-            share: reading.budget.for_content(),
+            nodes_of_long_locations: FxHashMap::default(),
             location_ids: Vec::new(),
             values: Vec::new(),
-            no_stack: names.intern("(no stack)"),
-            no_label: type_label.as_ref().map(|key| names.intern(&format!("(no {key})"))),
-            merges_repeats: matches!(frame_names, FrameNaming::File | FrameNaming::Module),
-            names,
         }
     }
 
@@ -232,56 +207,57 @@ impl<'a> HeapMaker<'a> {
             add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
         }
-        let signed = |at: usize| u64::try_from(self.values[at].cast_signed());
-        let (Ok(bytes), Ok(objects)) = (signed(measure.bytes_place), measure.objects_place.map(signed).transpose())
-        else {
-            return Err(ReadError::new(ReadErrorKind::NotSupported(
-                "a difference of two profiles: some of its values are less than 0; compare the two profiles that it was \
-                 made of"
-                    .into(),
-            )));
-        };
+        let signed = |at: usize| self.values[at].cast_signed();
+        let (bytes, objects) = (signed(measure.bytes_place), measure.objects_place.map(signed));
         if bytes == 0 && objects.unwrap_or(0) == 0 {
             return Ok(());
         }
         let (node, function) = self.find_or_add_node(offset, reading)?;
-        let label = label.map(|text| self.names.intern(&text)).or(self.no_label);
-        self.builder.add_entry(AllocationEntry::new(node, Some(label.unwrap_or(function)), bytes, objects));
+        let label = label.map(|text| self.heap.names.intern(&text)).or(self.no_label);
+        let type_name = label.or(function);
+        let amount = |sign: i64| {
+            let part = |value: i64| if value.signum() == sign { value.unsigned_abs() } else { 0 };
+            StackAmount { bytes: part(bytes), allocations: objects.map(part) }
+        };
+        self.heap.add_at(node, type_name, amount(1))?;
+        if bytes < 0 || objects.is_some_and(|objects| objects < 0) {
+            self.heap.take_away_at(node, type_name, amount(-1))?;
+        }
         Ok(())
     }
 
-    /// The node of the stack at hand, and the function that allocated. Frames that are to be left out are, with all that
+    /// The node of the stack at hand, and the function that allocated, if any. Frames that are to be left out are, with all that
     /// they called; not where nothing else called them.
-    fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, NameId), ReadError> {
-        let (mut node, mut last) = (0, self.no_stack);
-        for &id in self.location_ids.iter().rev() {
-            let unknown;
-            let (frames, first_dropped) = match self.locations.place(id).map(|place| self.locations.frames(place)) {
-                Some(LocationFrames { names, first_dropped }) => (&**names, *first_dropped),
-                None => {
-                    add_problem(reading, &UNKNOWN_LOCATION, offset);
-                    unknown = [self.names.intern(&format!("location {id}"))];
-                    (&unknown[..], None)
-                }
-            };
-            let first_dropped = first_dropped.filter(|&first| node > 0 || first > 0);
-            let kept = first_dropped.map_or(frames, |first| &frames[..first]);
-            let (builder, made, merges_repeats) =
-                (&mut self.builder, &mut self.requested_node_count, self.merges_repeats);
-            let before = *made;
-            node = *self.nodes_by_location.entry((node, id)).or_insert_with(|| {
-                *made += kept.len().max(1) as u64;
-                let mut last = (node > 0).then_some(last);
-                kept.iter().fold(node, |node, &name| match last.replace(name) {
-                    Some(repeated) if repeated == name && merges_repeats => node,
-                    _ => builder.find_or_add_frame(node, name),
-                })
-            });
-            last = kept.last().copied().unwrap_or(last);
-            if before / FRAMES_PER_MEMORY_CHECK < *made / FRAMES_PER_MEMORY_CHECK {
-                self.share.set_held_bytes(*made * NODE_BYTES + self.names.memory_bytes() as u64)?;
+    fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, Option<NameId>), ReadError> {
+        let HeapMaker { heap, locations, nodes_of_long_locations, location_ids, .. } = self;
+        let (mut node, mut last) = (0, None);
+        for &id in location_ids.iter().rev() {
+            if let Some(name) = locations.only_name(id) {
+                node = heap.find_or_add_frame_below(node, last, name)?;
+                last = Some(name);
+                continue;
             }
-            if kept.len() < frames.len() {
+            let location = locations.frames_of_id(id, &mut heap.names);
+            if location.is_unknown {
+                add_problem(reading, &UNKNOWN_LOCATION, offset);
+            }
+            // What would leave nothing is shown.
+            let is_first_dropped = location.is_dropped && (node > 0 || location.kept > 0);
+            let names = locations.names(location, !is_first_dropped);
+            let known = (names.len() > MAX_FRAMES_WALKED).then(|| nodes_of_long_locations.get(&(node, id))).flatten();
+            if let Some(&known) = known {
+                (node, last) = (known, names.last().copied());
+            } else {
+                let above = node;
+                for &name in names {
+                    node = heap.find_or_add_frame_below(node, last, name)?;
+                    last = Some(name);
+                }
+                if names.len() > MAX_FRAMES_WALKED {
+                    nodes_of_long_locations.insert((above, id), node);
+                }
+            }
+            if is_first_dropped {
                 break;
             }
         }

@@ -49,18 +49,29 @@ struct Function {
 /// The frames of locations.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
-    /// By id, the place in `frames`.
-    by_id: FxHashMap<u64, u32>,
-    frames: Vec<LocationFrames>,
+    /// By id, the place in `all` plus one; 0 for none. Empty where ids are no numbers in a row.
+    dense_places: Vec<u32>,
+    /// By id, the name of a location with one frame, which is shown: nearly all, looked up for each frame of each sample.
+    only_names: Vec<NameId>,
+    /// Places of all other ids.
+    places: FxHashMap<u64, u32>,
+    all: Vec<LocationFrames>,
+    names: Vec<NameId>,
 }
 
 /// The frames of one location.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct LocationFrames {
-    /// The callers first: one function, and those that were inlined into it.
-    pub(super) names: Box<[NameId]>,
-    /// The first one that is left out with all that it called (`drop_frames`).
-    pub(super) first_dropped: Option<usize>,
+    /// Of its names the first one's place.
+    start: usize,
+    /// Frames that are shown: one function, and those that were inlined into it.
+    pub(super) kept: usize,
+    /// The frames from here on are left out, with all that they called (`drop_frames`).
+    pub(super) is_dropped: bool,
+    /// All of its frames.
+    count: usize,
+    /// The profile does not have it.
+    pub(super) is_unknown: bool,
 }
 
 impl<'a> Profile<'a> {
@@ -179,7 +190,8 @@ impl<'a> Profile<'a> {
                 add_problem(reading, &REPEATED_ID, 0);
             }
         }
-        let mut locations = Locations::default();
+        let mut locations = Locations::with_room(self.location_messages.len());
+        let mut frames = Vec::new();
         for &(offset, message) in &self.location_messages {
             let Ok(Location { id, mapping_id: mapping, address, lines }) = Location::of_message(message) else {
                 add_problem(reading, &BAD_MESSAGE, offset);
@@ -187,7 +199,7 @@ impl<'a> Profile<'a> {
             };
             let module = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, reading));
             let module = String::from_utf8_lossy(module);
-            let mut frames = Vec::with_capacity(lines.len().max(1));
+            frames.clear();
             // The innermost comes first.
             for &(function, line) in lines.iter().rev() {
                 let name = functions.get(&function).copied().unwrap_or_else(|| {
@@ -221,10 +233,7 @@ impl<'a> Profile<'a> {
                 }));
             }
             let first_dropped = lines.iter().rev().position(|(function, _)| dropped.contains(function));
-            let next = locations.frames.len() as u32;
-            if *locations.by_id.entry(id).or_insert(next) == next {
-                locations.frames.push(LocationFrames { names: frames.into(), first_dropped });
-            } else {
+            if !locations.insert(id, &frames, first_dropped) {
                 add_problem(reading, &REPEATED_ID, offset);
             }
         }
@@ -299,20 +308,75 @@ impl<'a> Profile<'a> {
 /// Bytes of all names times those of a pattern: a match takes steps by both, and some seconds are enough.
 const MAX_MATCH_STEPS: usize = 1 << 30;
 
+/// Stands for no name. There are never so many.
+const NO_NAME: NameId = NameId(u32::MAX);
+
 impl Locations {
-    /// The place of a location; `None` for one that the profile does not have.
-    pub(super) fn place(&self, id: u64) -> Option<u32> {
-        self.by_id.get(&id).copied()
+    fn with_room(count: usize) -> Self {
+        // Ids are numbers from 1 on in all profiles seen; they need not be.
+        let dense = 2 * count + 2;
+        Locations { dense_places: vec![0; dense], only_names: vec![NO_NAME; dense], ..Locations::default() }
     }
 
-    /// The frames at a place.
-    pub(super) fn frames(&self, place: u32) -> &LocationFrames {
-        &self.frames[place as usize]
+    fn place(&self, id: u64) -> Option<u32> {
+        match usize::try_from(id).ok().and_then(|id| self.dense_places.get(id)) {
+            Some(&place) => place.checked_sub(1),
+            None => self.places.get(&id).copied(),
+        }
+    }
+
+    /// Returns false for an id that is known.
+    fn insert(&mut self, id: u64, frames: &[NameId], first_dropped: Option<usize>) -> bool {
+        let is_new = self.place(id).is_none();
+        if is_new {
+            let next = self.all.len() as u32;
+            match usize::try_from(id).ok().filter(|id| *id < self.dense_places.len()) {
+                Some(id) => {
+                    self.dense_places[id] = next + 1;
+                    if let (&[name], None) = (frames, first_dropped) {
+                        self.only_names[id] = name;
+                    }
+                }
+                None => _ = self.places.insert(id, next),
+            }
+            let (start, count) = (self.names.len(), frames.len());
+            let (kept, is_dropped) = (first_dropped.unwrap_or(count), first_dropped.is_some());
+            self.all.push(LocationFrames { start, kept, is_dropped, count, is_unknown: false });
+            self.names.extend_from_slice(frames);
+        }
+        is_new
+    }
+
+    /// The name of an id's frame, where it has one alone, which is shown.
+    #[inline]
+    pub(super) fn only_name(&self, id: u64) -> Option<NameId> {
+        self.only_names.get(usize::try_from(id).ok()?).copied().filter(|&name| name != NO_NAME)
+    }
+
+    /// The frames of an id; one that stands for it, where the profile does not have it.
+    #[inline]
+    pub(super) fn frames_of_id(&mut self, id: u64, names: &mut NameTable) -> LocationFrames {
+        if let Some(place) = self.place(id) {
+            return self.all[place as usize];
+        }
+        // It is no location with an only name: each use of it is a problem.
+        self.insert(id, &[names.intern(&format!("location {id}"))], Some(1));
+        let last = self.all.len() - 1;
+        self.all[last].is_dropped = false;
+        self.all[last].is_unknown = true;
+        self.all[last]
+    }
+
+    /// The names of a location's frames, the callers first; of all, or of those that are shown.
+    #[inline]
+    pub(super) fn names(&self, location: LocationFrames, shows_all: bool) -> &[NameId] {
+        let count = if shows_all { location.count } else { location.kept };
+        &self.names[location.start..location.start + count]
     }
 
     /// How many there are.
     pub(super) fn count(&self) -> usize {
-        self.frames.len()
+        self.all.len()
     }
 }
 

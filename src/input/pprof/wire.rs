@@ -72,7 +72,13 @@ impl<'a> Iterator for MessageFields<'a> {
 }
 
 /// A number of up to 64 bits in groups of 7, low ones first, and what follows it.
+#[inline]
 pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match *bytes {
+        [low @ ..0x80, ref behind @ ..] => return Some((low.into(), behind)),
+        [low, high @ ..0x80, ref behind @ ..] => return Some((u64::from(high) << 7 | u64::from(low & 0x7f), behind)),
+        _ => {}
+    }
     let mut number = 0;
     for (at, &byte) in bytes.iter().enumerate().take(10) {
         number |= u64::from(byte & 0x7f) << (7 * at);

@@ -10,7 +10,7 @@ use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::AllocationStacks;
 use crate::allocations::{
-    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, MemoryDump, NameId, NameTable,
+    AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, CountingMode, NameId, NameTable,
 };
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
@@ -164,23 +164,10 @@ impl RereadSnapshot {
                 }
             }
             let (frames, entries) = builder.finish_heap(Some(own_share));
-            heaps.push(AllocationHeap {
-                dump_number: 1,
-                pid: 0,
-                part_number: 1,
-                process_name: String::new(),
-                process_labels: String::new(),
-                allocator_name: allocator.into(),
-                counting_mode: if allocator == "live" {
-                    CountingMode::Exclusive
-                } else {
-                    CountingMode::CompleteInclusive
-                },
-                frames,
-                entries,
-            });
+            let counting = if allocator == "live" { CountingMode::Exclusive } else { CountingMode::CompleteInclusive };
+            let heap = AllocationHeap::alone(String::new(), allocator, frames, entries);
+            heaps.push(AllocationHeap { counting_mode: counting, ..heap });
         }
-        let moment = MemoryDump { id: String::new(), started_us: 0, detail_level: String::new() };
-        AllocationDump { names, dumps: vec![moment], heaps, ..AllocationDump::default() }
+        AllocationDump::of_heaps(names, heaps)
     }
 }
