@@ -72,5 +72,5 @@ fn mistakes_and_their_places() {
     assert_eq!(error(&long), ("an expression has at most 65536 bytes".into(), 65536));
     // As many parts as fit take no stack.
     assert!(Filter::parse(&[format!("{}root", "root or ".repeat(8000))]).is_ok());
-    assert!(error("café = 1").0.starts_with("no column \"café\"; there are type, package"));
+    assert!(error("café = 1").0.starts_with("no column \"café\"; there are type, instanceof, package"));
 }

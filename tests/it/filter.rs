@@ -704,7 +704,7 @@ fn objects_are_grouped_by_the_values_of_a_field() {
         (ZOO, "java.lang.Thread", ".daemon"),
         (ZOO, "java.lang.Thread", ".name"),
         (ZOO, "=java.util.HashMap", ".size"),
-        (ZOO, "Thread", ".holder.group.name"),
+        (ZOO, "Thread", ".group.name"),
         (node, "Message", ".text"),
     ];
     for (file, types, path) in cases {
