@@ -99,7 +99,7 @@ pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Res
     Ok(value.serialize(&mut json_serializer(out))?)
 }
 
-/// A value as compact JSON text, escaped as by [`write_json`]; `null` where it has no JSON form.
+/// A value as compact JSON text, escaped as JSON output is; `null` where it has no JSON form.
 pub fn json_text(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     // Only a map with keys that are no strings fails, and a vector takes all bytes.

@@ -56,7 +56,7 @@ pub struct RuleLineError {
     pub why: String,
 }
 
-/// The way in which a type's objects are collections. Fields are numbers of [`CollectionTypes::fields`].
+/// The way in which a type's objects are collections. Fields are numbers of [`CollectionTypes::needed_fields`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectionFields {
     /// Number of elements.
@@ -102,8 +102,8 @@ pub struct CollectionTypes {
     is_inner: Vec<bool>,
     /// The fields that are needed: of a type, and which of `TypeTable::instance_fields`.
     pub needed_fields: Vec<(TypeId, usize)>,
-    /// Fields of objects behind a collection's own: by type and number of [`SizeTerm::nested_field`] the place in
-    /// `fields`.
+    /// Fields of objects behind a collection's own: by type and number of [`SizeTerm::nested_field_number`] the place in
+    /// `needed_fields`.
     nested_fields: FxHashMap<(TypeId, usize), usize>,
 }
 

@@ -192,7 +192,7 @@ impl Change<AllocationAmount> {
         saturating_delta(self.old.bytes, self.new.bytes)
     }
 
-    fn to_amounts(&self) -> Change<DiffAmounts> {
+    fn to_amounts(self) -> Change<DiffAmounts> {
         let amounts = |amount: AllocationAmount| DiffAmounts {
             count: amount.allocations,
             bytes: amount.bytes,
@@ -310,7 +310,7 @@ impl AllocationDiff {
 
     /// Change of a type. O(1).
     pub fn change_of_type(&self, name: u32) -> Change<DiffAmounts> {
-        self.changes_by_type.get(&NameId(name)).map_or_else(|| Change::default().to_amounts(), Change::to_amounts)
+        self.changes_by_type.get(&NameId(name)).copied().unwrap_or_default().to_amounts()
     }
 
     /// Change at a path. O(1).

@@ -72,7 +72,7 @@ impl HeapGraph {
         self.types.store(sink)?;
         let threads: Vec<u32> = self.threads.iter().flat_map(Thread::to_numbers).collect();
         Column::from(threads).store(sink, "threads")?;
-        let frames: Vec<u32> = self.frames.iter().flat_map(StackFrame::to_numbers).collect();
+        let frames: Vec<u32> = self.frames.iter().copied().flat_map(StackFrame::to_numbers).collect();
         Column::from(frames).store(sink, "frames")?;
         Ok(StoredGraph {
             nodes: self.node_count(),
@@ -178,9 +178,9 @@ impl TypeTable {
         Column::from(class_objects).store(sink, "class_objects")?;
         store_strings(&self.names, sink, "type_names")?;
         store_strings(&self.texts.0, sink, "names")?;
-        let details: Vec<u32> = self.details.iter().flat_map(TypeDetails::to_numbers).collect();
+        let details: Vec<u32> = self.details.iter().copied().flat_map(TypeDetails::to_numbers).collect();
         Column::from(details).store(sink, "type_details")?;
-        let fields: Vec<u32> = self.fields.iter().flat_map(Field::to_numbers).collect();
+        let fields: Vec<u32> = self.fields.iter().copied().flat_map(Field::to_numbers).collect();
         Column::from(fields).store(sink, "fields")?;
         let places = self
             .constructor_places

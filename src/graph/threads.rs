@@ -137,7 +137,7 @@ impl Thread {
 }
 
 impl StackFrame {
-    pub(super) fn to_numbers(&self) -> [u32; NUMBERS_PER_FRAME] {
+    pub(super) fn to_numbers(self) -> [u32; NUMBERS_PER_FRAME] {
         let optional = |name: Option<GraphNameId>| name.map_or(NONE, GraphNameId::number);
         let line = match self.line {
             SourceLine::Unknown => 0,

@@ -170,7 +170,7 @@ impl Default for TypeDetails {
 pub(super) const NUMBERS_PER_TYPE_DETAILS: usize = 8;
 
 impl TypeDetails {
-    pub(super) fn to_numbers(&self) -> [u32; NUMBERS_PER_TYPE_DETAILS] {
+    pub(super) fn to_numbers(self) -> [u32; NUMBERS_PER_TYPE_DETAILS] {
         let (loader, value) = match self.loader {
             Loader::Unknown => (0, 0),
             Loader::Runtime => (1, 0),
@@ -216,7 +216,7 @@ pub(super) struct StoredLimits {
 }
 
 impl Field {
-    pub(super) fn to_numbers(&self) -> [u32; 2] {
+    pub(super) fn to_numbers(self) -> [u32; 2] {
         let kind = FieldKind::ALL.iter().position(|&kind| kind == self.kind).unwrap_or(0) as u32;
         [self.name.number(), kind << 1 | u32::from(self.is_static)]
     }

@@ -140,7 +140,7 @@ pub struct Reading {
     pub info: FormatInfo,
     /// Problems that were met.
     pub diagnostics: Diagnostics,
-    /// The reader of single objects of the dump (from [`Source::reread`]), where the format says more of them than the
+    /// The reader of single objects of the dump (from [`Source::rereadable_file`]), where the format says more of them than the
     /// graph has. Filled while reading, or by the work of [`ParsedObjects::with_finish`].
     pub details: Option<Box<dyn ObjectDetails>>,
     /// `None` once it was asked.

@@ -68,7 +68,7 @@ impl Allowlist {
         Ok(Allowlist { files: all(files)?, folders: all(folders)?, formats: Mutex::default() })
     }
 
-    /// The file of a dump, by the name that [`dumps`](Self::dumps) gives it or any other; without a name the only one.
+    /// The file of a dump, by the name that [`listed_dumps`](Self::listed_dumps) gives it or any other; without a name the only one.
     ///
     /// # Errors
     /// When it may not be read, in a sentence.

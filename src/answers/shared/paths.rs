@@ -175,7 +175,7 @@ pub(in crate::answers) fn reference_suffix(name: &str) -> String {
     if joins { name.to_string() } else { format!(" {name}") }
 }
 
-/// Different roots of one object that [`PathRow::holders`] names.
+/// Different roots of one object that a path names.
 const MAX_HOLDERS_NAMED: usize = 50;
 
 impl Serialize for PathRow<'_> {
