@@ -358,7 +358,7 @@ fn a_trend_of_profiles() {
     assert_eq!(figures(&row(&types, "types", "main")), json!(["flat", [50, 50, 50, 50], [1, 1, 1, 1], 0]));
     let dump = &types["dumps"][3];
     assert_eq!((&dump["total_bytes"], &dump["allocations"], &dump["objects"]), (&json!(550), &json!(3), &Value::Null));
-    assert_eq!(dump["taken_at"], "2023-11-15T01:13:20Z");
+    assert_eq!(dump["taken_at"], "2023-11-15T01:13:20.000Z");
     assert_eq!((&types["total"]["first_bytes"], &types["total"]["last_bytes"]), (&json!(150), &json!(550)));
     let flat = trend(&["--by", "function"]);
     assert_eq!(
