@@ -62,7 +62,7 @@ pub(super) fn send_request(
     }
 }
 
-/// The body behind a path. Error: those of [`request`]; `protocol` for an answer that is not 200.
+/// The body behind a path. Error: those of [`send_request`]; `protocol` for an answer that is not 200.
 pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
     let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
     let head = send_request(stream, peer, &text, limit)?;
