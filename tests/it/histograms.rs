@@ -32,6 +32,10 @@ fn a_log_is_a_series() {
     for (name, strings) in [("b.txt", "3100"), ("a.txt", "3000"), (".c.txt", "1")] {
         std::fs::write(folder.path().join(name), text.replace("3000", strings)).expect("written");
     }
+    // A dump that the last one called for is none of them.
+    std::fs::copy("fixtures/hprof/tiny-8byte-segments.hprof", folder.path().join("heap-1.hprof")).expect("copied");
+    let noted = run(&["trend", &folder.path().display().to_string(), "-f", "json"]).expect_code(0).stderr;
+    assert!(noted.contains("1 file of another kind left out") && noted.contains("heap-1.hprof"), "{noted}");
     let by_name = run(&["trend", &folder.path().display().to_string(), "-q", "-f", "json", "--all"]);
     let by_name = by_name.expect_code(0).json();
     assert_eq!(by_name["dumps"].as_array().map(Vec::len), Some(2));

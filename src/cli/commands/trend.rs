@@ -1,6 +1,8 @@
 //! `heapdump trend`: what grew over many dumps.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Error, Result};
@@ -18,7 +20,7 @@ use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
 use crate::report::Format;
-use crate::units::{format_bytes, parse_size};
+use crate::units::{count_with_noun, format_bytes, parse_size};
 
 /// What grew over many dumps: what never shrinks first
 ///
@@ -141,7 +143,12 @@ pub(super) fn ask_trend(
 ) -> Result<AskedTrend> {
     let dumps = TrendBuilder::new(options);
     let problems = Mutex::new(Vec::new());
-    let (_, failed) = ask_each(session, &with_folders_expanded(files)?, false, input, |place, file| {
+    let note = |text: &str| {
+        if !input.read.quiet {
+            session.print_sentence(text);
+        }
+    };
+    let (_, failed) = ask_each(session, &with_folders_expanded(files, note)?, false, input, |place, file| {
         dumps.announce_dump(file);
         ask_input(session, place, Some(file), input, |asked| {
             let histograms = match asked.dump.content() {
@@ -166,8 +173,9 @@ pub(super) fn ask_trend(
     Ok((answer, failed, problems.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// The files of each folder in its place, by name, without those that are hidden.
-fn with_folders_expanded(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
+/// The files of each folder in its place, by name, without those that are hidden. A folder of histograms may have a dump too, which
+/// the last one called for: of several kinds, by the ends of their names, that with the most files is the series.
+fn with_folders_expanded(files: &[PathBuf], note: impl Fn(&str)) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {
         if !file.is_dir() {
@@ -178,7 +186,21 @@ fn with_folders_expanded(files: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let entries = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
         let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         inside.sort();
-        found.extend(inside);
+        let packed = |path: &Path| path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        let kind = |path: &Path| match packed(path) {
+            true => path.with_extension("").extension().map(OsStr::to_owned),
+            false => path.extension().map(OsStr::to_owned),
+        };
+        let mut counts: HashMap<Option<OsString>, usize> = HashMap::new();
+        inside.iter().for_each(|path| *counts.entry(kind(path)).or_default() += 1);
+        let most = counts.values().max().copied().unwrap_or(0);
+        let (series, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            inside.into_iter().partition(|path| counts[&kind(path)] == most);
+        if let [first, ..] = &others[..] {
+            let (folder, others) = (file.display(), count_with_noun(others.len() as u64, "files"));
+            note(&format!("note: {folder}: {others} of another kind left out: {}", first.display()));
+        }
+        found.extend(series);
     }
     Ok(found)
 }
