@@ -133,11 +133,13 @@ fn run_series(
             observer.report_condition_holds(sentence);
             wanted.push(options.take_histogram && series.interval.is_none());
         }
+        let mut is_answered = false;
         for histogram in wanted {
             let options = CollectOptions { take_histogram: histogram, ..options.clone() };
             let collected = take_one(&process, &options, folder, series, &mut session, observer)?;
             let Some(refusal) = collected.refusal else {
                 result.taken_count += 1;
+                is_answered |= held.is_some();
                 if let (false, Some(file)) = (histogram, collected.file) {
                     dumps.push_back(PathBuf::from(file));
                     remove_oldest_dumps(&mut dumps, series.max_kept_dumps);
@@ -148,14 +150,20 @@ fn run_series(
                 return Ok(SeriesEnd::ProcessEnded);
             }
             result.failed_count += 1;
-            // What is refused at once is refused for ever, and what a disk has no room for too.
-            if result.taken_count == 0 || matches!(refusal.code, RefusalCode::NoSpace | RefusalCode::TooLarge) {
+            // What is refused at once is refused for ever, but for what passes; and what a disk has no room for too.
+            let passes = matches!(
+                refusal.code,
+                RefusalCode::Stopped | RefusalCode::Busy | RefusalCode::NoMemory | RefusalCode::Timeout
+            );
+            let is_full = matches!(refusal.code, RefusalCode::NoSpace | RefusalCode::TooLarge);
+            if is_full || result.taken_count == 0 && !passes {
                 return Err(refusal);
             }
         }
         let now = Instant::now();
         if let (true, Some(condition)) = (held.is_some(), &mut condition) {
-            result.condition_dump_count += 1;
+            // What could not be taken is called for again.
+            result.condition_dump_count += usize::from(is_answered);
             not_before = now + series.min_condition_dump_interval;
             condition.forget_readings();
         }

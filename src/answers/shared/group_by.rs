@@ -60,7 +60,7 @@ impl GroupBy {
     pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(18).0;
 
     /// The same, and names of frames: those that a trend can be grouped by.
-    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(19).0;
+    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(20).0;
 
     /// All that a histogram has rows of.
     pub const WORDS_OF_HISTOGRAMS: &[(&str, GroupBy)] = &[

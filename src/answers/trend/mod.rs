@@ -14,7 +14,7 @@ pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_tex
 use super::dump_comparison::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
 use super::figure::{ALLOCATED_BYTES, CUM_BYTES, FLAT_BYTES, RETAINED, SHALLOW};
-use super::times_and_file_names::utc_text;
+use super::times_and_file_names::{unix_ms_in_file_name, utc_text};
 use super::{AllocationHeapChoice, AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::allocations::ClassHistograms;
 use crate::analysis::diff::DiffAmounts;
@@ -172,7 +172,7 @@ impl TrendBuilder {
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return };
         entry.format = Some(dump.info().format.to_string());
-        entry.taken_unix_ms = taken_unix_ms;
+        entry.taken_unix_ms = taken_unix_ms.or_else(|| unix_ms_in_file_name(&entry.file));
         entry.taken_at = entry.taken_unix_ms.map(utc_text);
         match dump.content() {
             Content::Allocations(_) => {
