@@ -13,7 +13,9 @@ pub fn utc_text(unix_ms: i64) -> String {
 pub(in crate::answers) fn unix_ms_in_file_name(file: &str) -> Option<i64> {
     let name = file.rsplit('/').next().unwrap_or(file).strip_prefix("heap-")?;
     let time = name.split_once('-')?.1;
-    Some(NaiveDateTime::parse_and_remainder(time, "%Y%m%d-%H%M%S%.f").ok()?.0.and_utc().timestamp_millis())
+    let mut forms = ["%Y%m%d-%H%M%S%.f", "%Y%m%d-%H%M%S"].iter();
+    let (time, _) = forms.find_map(|form| NaiveDateTime::parse_and_remainder(time, form).ok())?;
+    Some(time.and_utc().timestamp_millis())
 }
 
 /// The folder that all files are in, with the slash behind it; else empty. O(files).
