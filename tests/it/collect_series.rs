@@ -156,7 +156,7 @@ fn a_series_ends_with_its_process_at_the_disk_and_by_a_signal() {
     let full = collect(&peer, &["--histogram", "--every", "1s", "-o", &path, "--min-free", "9000TiB"]).expect_code(2);
     assert!(full.stderr.contains("are left alone [no-space]"), "{}", full.stderr);
     // What is refused at once ends a series.
-    let refused = collect(&answering_jvm("-1\n"), &["--histogram", "--every", "1s", "-o", &path]).expect_code(2);
+    let refused = collect(&answering_jvm("-1\n"), &series).expect_code(2);
     assert!(refused.stderr.contains("[refused-by-target]"), "{}", refused.stderr);
 }
 

@@ -705,7 +705,7 @@ fn objects_are_grouped_by_the_values_of_a_field() {
         (ZOO, "java.lang.Thread", ".name"),
         (ZOO, "=java.util.HashMap", ".size"),
         (ZOO, "Thread", ".group.name"),
-        (node, "Message", ".text"),
+        (node, "{topic}", ".topic"),
     ];
     for (file, types, path) in cases {
         let listed = run(&["list", file, "-q", "-f", "json", "--type", types, "--select", path]).expect_code(0).json();
