@@ -92,7 +92,7 @@ fn walk(graph: &HeapGraph) {
 fn walk_allocations(dump: &AllocationDump) {
     for heap in &dump.heaps {
         for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-            assert!((frame.parent as usize) < at && dump.names.text(frame.name).len() < usize::MAX);
+            assert!((frame.parent() as usize) < at && dump.names.text(frame.name).len() < usize::MAX);
         }
         let _ = AllocationTotals::compute(heap, &TotalsOptions { max_depth: 500, is_by_type: true, is_type_wanted: None });
     }
