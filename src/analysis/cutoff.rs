@@ -15,7 +15,7 @@ pub enum Cutoff {
     KeepEverything,
     /// Below so many bytes (Chromium from 53 on).
     BelowBytes(u64),
-    /// Below this share of all that was taken so far in their list (Chromium 48 to 52, with 0.8 %).
+    /// Below this share of all that was taken so far in their list, itself included (Chromium 48 to 52, with 0.8 %).
     BelowShare(Percent),
 }
 

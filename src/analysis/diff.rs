@@ -361,9 +361,9 @@ pub struct ObjectChanges {
 }
 
 impl ObjectChanges {
-    /// Returns true if ids tell the same objects: of those with one id, 99 in 100 are alike. Snapshots of one session
-    /// had all alike, those that Node.js wrote itself 99.4 %, of two sessions of one process 34 to 98.9 %. Two runs of one program, stopped at the same step, can
-    /// be as alike as one.
+    /// Returns true if ids tell the same objects: of those with one id, 99 in 100 are alike. Snapshots of one session had all
+    /// alike, those that Node.js wrote itself 99.4 %, of two sessions of one process 34 to 98.9 %. Two runs of one program,
+    /// stopped at the same step, can be as alike as one.
     pub fn are_of_one_process(&self) -> bool {
         self.in_both_count > 0 && u128::from(self.unchanged_count) * 100 >= u128::from(self.in_both_count) * 99
     }

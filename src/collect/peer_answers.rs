@@ -5,7 +5,7 @@ pub use super::hotspot::fuzz_answer as read_hotspot;
 pub use super::inspector::fuzz_answer as read_inspector;
 use crate::input::TraceFollower;
 
-/// Reads an answer of .NET's diagnostics port, and a trace in pieces.
+/// Reads bytes as an answer of .NET's diagnostics port, then as a trace in pieces.
 pub fn read_dotnet_answer(bytes: &[u8]) {
     dotnet::fuzz_answer(bytes);
     let mut follower = TraceFollower::default();

@@ -33,7 +33,7 @@ pub enum DominatorError {
     /// There is not the memory for them.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The dump broke off before its references.
+    /// The dump broke off before the end of its references.
     #[error(
         "the dump is cut off before the end of its references: what holds an object, and what it retains, cannot be told"
     )]

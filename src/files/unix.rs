@@ -112,8 +112,8 @@ pub fn owner_of(facts: &Metadata) -> Option<u32> {
     Some(facts.uid())
 }
 
-/// May what `owner` wrote stand for `dump`? Only when that user is the one who runs this program, or owns the dump and
-/// could have changed that as well.
+/// May what `owner` wrote stand for `dump`? Only when that user is not known, is the one who runs this program, or owns the
+/// dump and could have changed that as well.
 pub fn is_trusted_owner(owner: Option<u32>, dump: Option<&Path>) -> bool {
     let Some(owner) = owner else { return true };
     let of_dump = || dump.and_then(|dump| owner_of(&dump.metadata().ok()?));

@@ -74,7 +74,7 @@ pub(super) struct TextBlockContext {
 pub(crate) trait BlockSource: Send {
     /// The context in which a block is parsed.
     type Context;
-    /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
+    /// Reads the next block into the start of `buffer`: how many bytes it has, and its context. `None` at the end, and
     /// again when it is asked for after that or after an error. Error: if the input cannot be read, or a block takes
     /// more memory than there is.
     fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<Option<(usize, Self::Context)>, ReadError>;

@@ -83,7 +83,7 @@ pub enum ReadErrorKind {
     /// The file is of the format, and of its objects none could be read: code, and what was found.
     #[error("no object could be read: {1} ({0})")]
     NothingRead(String, String),
-    /// `--snapshot` names none of the file's snapshots, of which there are so many.
+    /// A snapshot (the number that was asked for) that the file has not, and how many it has.
     #[error("the file has {}", no_such_snapshot_text(*.0, *.1))]
     NoSuchSnapshot(usize, usize),
     /// The format is not read by these rules: the rules, the format, and the rules that it has.

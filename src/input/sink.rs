@@ -26,7 +26,7 @@ pub(super) trait ObjectSink: Default + Send {
     fn clear(&mut self);
     /// Bytes of memory it has, used or not.
     fn memory_bytes(&self) -> usize;
-    /// Called once the block is complete, on the thread that parsed it.
+    /// Called once the block is complete, on the thread that parsed it: to pack what is in it.
     fn seal(&mut self) {}
 }
 

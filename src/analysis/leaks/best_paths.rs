@@ -15,7 +15,7 @@ const PREFETCH_DISTANCE: usize = 4;
 const MAX_PREFETCHED_REFERENCES: usize = 8;
 /// A reference of this cost or more explains nothing: what is reached over it stands by itself.
 pub const MIN_UNEXPLAINED_COST: u8 = 12;
-/// In a label: the reference explains nothing.
+/// In a label: the reference explains nothing, or there is none: the object is where a path starts.
 const UNEXPLAINED_LABEL_BIT: u32 = 1 << 31;
 
 /// An object that needs no other to explain it.

@@ -19,8 +19,8 @@ const ROW_GROUP_BYTES: u64 = 64 << 20;
 /// The order of the dominator tree, by object, with what it takes while it is made.
 const TREE_ORDER_BYTES_PER_OBJECT: u64 = 12;
 
-/// Writes `objects`, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, and 4 for
-/// each that is chosen.
+/// Writes `objects`, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, 12 while
+/// the order is made, and 4 for each that is chosen.
 pub(super) fn write_objects<W: Write + Send>(
     heap: &ObjectHeap<'_>,
     chosen: Option<&NodeSet>,

@@ -109,7 +109,7 @@ impl RawEntry {
     }
 }
 
-/// A number in the one way in which numbers are written: other digits are another id.
+/// A number of at most 18 digits, in the one way in which numbers are written; `None` of others, which are another id.
 pub(super) fn parse_plain_decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 18 || (digits[0] == b'0' && digits.len() > 1) {
         return None;
