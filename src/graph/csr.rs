@@ -130,6 +130,17 @@ impl Csr {
         self.mapped_or_far_targets(index)
     }
 
+    /// Where the targets of a node begin among all.
+    #[inline(always)]
+    pub(super) fn first_index_of(&self, index: usize) -> usize {
+        if let Some((groups, starts)) = self.offsets.starts_in_memory()
+            && groups[index / NODES_PER_GROUP] & FAR_GROUP_MARK == 0
+        {
+            return groups[index / NODES_PER_GROUP] as usize + usize::from(starts[index]);
+        }
+        self.offsets.range(index).start
+    }
+
     #[cold]
     #[inline(never)]
     fn mapped_or_far_targets(&self, index: usize) -> &[NodeId] {

@@ -122,6 +122,12 @@ impl HeapGraph {
         self.references.targets_of(node.index())
     }
 
+    /// Strong references of the objects before it. O(1).
+    #[inline(always)]
+    pub(crate) fn first_strong_reference_index(&self, node: NodeId) -> usize {
+        self.references.first_index_of(node.index())
+    }
+
     /// Asks the processor for the place where an object's references begin.
     #[inline(always)]
     pub(crate) fn prefetch_reference_offset(&self, node: NodeId) {

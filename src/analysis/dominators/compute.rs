@@ -11,12 +11,11 @@
 //! Time goes into waiting for memory. What a loop is about to read from all over the heap is therefore asked for some
 //! rounds before (`prefetch`), so that the waits overlap: half the time on graphs without order.
 //!
-//! Four words of 4 bytes an object, and one for each edge beside the tree, are all that it takes, and three where there
-//! are more such edges than objects: two for cells of a parent and the place of a list, then of an ancestor and a label,
-//! and at last the immediate dominators; one for the counts of edges by node, which become numbers by node; one for the
-//! nodes by number, which are given up where there are many edges, and made of the numbers again. A semidominator that is
-//! not the parent takes the place of an edge. Of the parents the tree remains, in two bits an object, and of the lists
-//! their lengths.
+//! Three words of 4 bytes an object, and one for each edge beside the tree, are all that it takes: one for the nodes by
+//! number; one for the counts of edges by node, which become numbers by node; one for the places of lists by number, which
+//! become cells of an ancestor and a label, when the numbers are done with, and at last the immediate dominators. A
+//! semidominator that is not the parent takes the place of an edge. The tree is kept in two bits an object, which of the
+//! references are its edges in a bit each, and the lengths of the lists in little more than one bit each.
 
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
@@ -51,17 +50,17 @@ pub(super) struct DepthFirstDominators {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let DepthFirstWalk { nodes, mut cells, tree, non_tree_reference_counts, counted_number_limit } =
+    let DepthFirstWalk { nodes, tree, is_tree_reference, non_tree_reference_counts, counted_number_limit } =
         depth_first_walk(graph);
-    let (numbers, lengths) = number_nodes(&nodes, non_tree_reference_counts, graph, &mut cells);
-    // Lists of so many edges take more memory than the nodes: these can be made again.
-    let nodes = Some(nodes).filter(|nodes| lengths.sum() <= nodes.len());
-    let mut sources = sources_by_target(graph, &numbers, counted_number_limit, &mut cells, lengths.sum());
-    let nodes = nodes.unwrap_or_else(|| nodes_by_number(numbers, &lengths, &mut cells));
+    let (numbers, lengths, mut places) = number_nodes(&nodes, non_tree_reference_counts, graph);
+    let edges = UnsortedEdges { graph, numbers: &numbers, counted_number_limit, is_tree_reference };
+    let mut sources = edges.sources_by_target(&mut places, lengths.sum());
+    drop(numbers);
+    let mut words = tree.pair_with_parents(places);
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
-    let semi = semidominators(&mut cells, &mut sources, &mut steps);
+    let semi = semidominators(as_ancestor_cells(&mut words), &mut sources, &mut steps);
     let tree = SemidominatorTree { tree, source_list_lengths: lengths, semidominators: semi };
-    let immediate = immediate_dominators(&tree, cells, step_budget, &mut steps);
+    let immediate = immediate_dominators(&tree, words, step_budget, &mut steps);
     sources.truncate(nodes.len());
     sources.shrink_to_fit();
     DepthFirstDominators { nodes, immediate_dominators: immediate, climb_steps: steps, scratch_words: sources }
@@ -70,9 +69,9 @@ pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominato
 struct DepthFirstWalk {
     /// By number; the first means nothing.
     nodes: Vec<NodeId>,
-    /// By number, with the parent.
-    cells: Vec<AncestorCell>,
     tree: DepthFirstTree,
+    /// By place of a reference among all, then by number of the rooted node: an edge of the tree. The last means nothing.
+    is_tree_reference: NodeSet,
     /// By node: one less than the references to it that are no tree edges; `UNREACHED` of what is not reached.
     non_tree_reference_counts: Vec<u32>,
     /// References of objects with this number or a greater one count for nothing.
@@ -80,29 +79,32 @@ struct DepthFirstWalk {
 }
 
 struct PendingReference {
-    source_number: u32,
     target: NodeId,
+    /// In `is_tree_reference`.
+    reference_index: u32,
 }
 
 fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
     // Reserved for the worst case: pages that are not written to cost nothing.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
-    let mut cells = Vec::with_capacity(graph.node_count() + 1);
     nodes.push(NodeId::new(0));
-    cells.push([0, 0]);
+    let rooted = rooted_nodes(graph);
+    let of_roots = (rooted.iter().copied()).zip(graph.strong_reference_count() as u32..);
     let mut pending: Vec<PendingReference> =
-        rooted_nodes(graph).into_iter().rev().map(|target| PendingReference { source_number: 0, target }).collect();
+        of_roots.map(|(target, reference_index)| PendingReference { target, reference_index }).collect();
+    pending.reverse();
     let mut walk = DepthFirstWalk {
         nodes,
-        cells,
         tree: DepthFirstTree::with_capacity(graph.node_count()),
+        is_tree_reference: NodeSet::new(graph.strong_reference_count() + rooted.len() + 1),
         non_tree_reference_counts: vec![UNREACHED; graph.node_count() + 1],
         counted_number_limit: 0,
     };
     let mut seen = NodeSet::new(graph.node_count());
     walk.follow_references(graph, &mut pending, &mut seen);
     if graph.has_unheld_in_dominator_tree() && walk.nodes.len() <= graph.node_count() {
-        walk.attach_unrooted(graph, &mut pending, &mut seen);
+        let reference_index = (graph.strong_reference_count() + rooted.len()) as u32;
+        walk.attach_unrooted(graph, reference_index, &mut seen);
     }
     walk.nodes.shrink_to_fit();
     walk
@@ -120,20 +122,27 @@ impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor.
     fn follow_references(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
-        let DepthFirstWalk { nodes, cells, tree, non_tree_reference_counts, counted_number_limit } = self;
-        while let Some(PendingReference { source_number: source, target }) = pending.pop() {
+        let DepthFirstWalk { nodes, tree, is_tree_reference, non_tree_reference_counts, counted_number_limit } = self;
+        // Of each object on the way: references that were pending before its own.
+        let mut pending_before: Vec<usize> = Vec::new();
+        loop {
+            while pending_before.pop_if(|before| *before == pending.len()).is_some() {
+                tree.step_up();
+            }
+            let Some(PendingReference { target, reference_index }) = pending.pop() else { break };
             if !seen.insert(target) {
                 non_tree_reference_counts[target.index()] = non_tree_reference_counts[target.index()].wrapping_add(1);
                 continue;
             }
-            let number = nodes.len() as u32;
             nodes.push(target);
-            cells.push([source, 0]);
-            tree.push(source);
-            for &below in graph.strong_references(target).iter().rev() {
+            tree.push_below_last();
+            is_tree_reference.insert(NodeId::new(reference_index as usize));
+            pending_before.push(pending.len());
+            let first_index = graph.first_strong_reference_index(target);
+            for (at, &below) in graph.strong_references(target).iter().enumerate().rev() {
                 if !seen.contains(below) {
                     graph.prefetch_reference_offset(below);
-                    pending.push(PendingReference { source_number: number, target: below });
+                    pending.push(PendingReference { target: below, reference_index: (first_index + at) as u32 });
                 } else if below != target {
                     non_tree_reference_counts[below.index()] = non_tree_reference_counts[below.index()].wrapping_add(1);
                 }
@@ -151,7 +160,7 @@ impl DepthFirstWalk {
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
     /// object of the cycles that are left by itself, whose references count for nothing.
-    fn attach_unrooted(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
+    fn attach_unrooted(&mut self, graph: &HeapGraph, reference_index: u32, seen: &mut NodeSet) {
         let mut is_held = NodeSet::new(graph.node_count());
         for node in graph.nodes().filter(|&node| !seen.contains(node)) {
             for &target in graph.strong_references(node) {
@@ -159,12 +168,12 @@ impl DepthFirstWalk {
             }
         }
         let starts = graph.nodes().rev().filter(|&node| !seen.contains(node) && !is_held.contains(node));
-        pending.extend(starts.map(|target| PendingReference { source_number: 0, target }));
-        self.follow_references(graph, pending, seen);
+        let mut pending = starts.map(|target| PendingReference { target, reference_index }).collect();
+        self.follow_references(graph, &mut pending, seen);
         for node in graph.nodes().filter(|&node| !seen.contains(node)) {
             self.nodes.push(node);
-            self.cells.push([0, 0]);
-            self.tree.push(0);
+            self.tree.push_below_last();
+            self.tree.step_up();
         }
     }
 }
@@ -214,23 +223,36 @@ impl UnaryCodedNumbers {
 struct DepthFirstTree {
     /// For each number but the first the levels up from the number before it to its parent.
     levels_up: UnaryCodedNumbers,
-    /// From the root to the last number.
-    path: Vec<u32>,
+    /// Levels up from the last number to the parent of the next.
+    levels_to_next_parent: u32,
 }
 
 impl DepthFirstTree {
     /// The root alone, and room for as many numbers below it.
     fn with_capacity(count: usize) -> Self {
-        DepthFirstTree { levels_up: UnaryCodedNumbers::new(2 * count), path: vec![0] }
+        DepthFirstTree { levels_up: UnaryCodedNumbers::new(2 * count), levels_to_next_parent: 0 }
     }
 
-    /// Adds the next number, below a parent that is the last number or an ancestor of it.
+    /// Adds the next number, below the last one or as many levels up from it as steps were taken.
     #[inline(always)]
-    fn push(&mut self, parent: u32) {
-        let levels_below = self.path.iter().rev().position(|&number| number == parent).unwrap_or_default();
-        self.path.truncate(self.path.len() - levels_below);
-        self.levels_up.push(levels_below as u32);
-        self.path.push(self.levels_up.number_count as u32);
+    fn push_below_last(&mut self) {
+        self.levels_up.push(std::mem::take(&mut self.levels_to_next_parent));
+    }
+
+    #[inline(always)]
+    fn step_up(&mut self) {
+        self.levels_to_next_parent += 1;
+    }
+
+    /// Cells of the parents and these labels, in the memory of the labels.
+    fn pair_with_parents(&self, labels: Vec<u32>) -> Vec<u32> {
+        let (count, mut words) = (labels.len(), labels);
+        words.resize(2 * count, 0);
+        for number in (0..count).rev() {
+            (words[2 * number], words[2 * number + 1]) = (0, words[number]);
+        }
+        self.for_each_parent(|number, parent| words[2 * number + ANCESTOR_INDEX] = parent);
+        words
     }
 
     /// The depth of each number but the first, ascending: one more than that of its parent, which is the last number
@@ -244,14 +266,19 @@ impl DepthFirstTree {
         })
     }
 
-    fn parents(&self) -> Vec<u32> {
-        let count = self.levels_up.number_count + 1;
-        let (mut path, mut parents) = (vec![0; count], Vec::with_capacity(count));
-        parents.push(0);
+    /// Calls `take` with each number but the first and its parent, ascending.
+    #[inline(always)]
+    fn for_each_parent(&self, mut take: impl FnMut(usize, u32)) {
+        let mut path = vec![0; self.levels_up.number_count + 1];
         for (number, depth) in (1..).zip(self.depths()) {
-            parents.push(path[depth - 1]);
-            path[depth] = number;
+            take(number, path[depth - 1]);
+            path[depth] = number as u32;
         }
+    }
+
+    fn parents(&self) -> Vec<u32> {
+        let mut parents = vec![0; self.levels_up.number_count + 1];
+        self.for_each_parent(|number, parent| parents[number] = parent);
         parents
     }
 }
@@ -266,17 +293,19 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
-/// Numbers by node, in the memory of the counts, and these by number; the labels become the ends of lists that are as
-/// long. `UNREACHED` is that of a node that has no number.
+/// Numbers by node, in the memory of the counts; these by number; and where lists that are as long end, by number.
+/// `UNREACHED` is the number of a node that has none.
 fn number_nodes(
     nodes: &[NodeId],
     non_tree_reference_counts: Vec<u32>,
     graph: &HeapGraph,
-    cells: &mut [AncestorCell],
-) -> (Vec<u32>, UnaryCodedNumbers) {
+) -> (Vec<u32>, UnaryCodedNumbers, Vec<u32>) {
     let mut numbers = non_tree_reference_counts;
     let edge_limit = graph.strong_reference_count() + graph.strong_roots().count();
     let (mut lengths, mut sum) = (UnaryCodedNumbers::new(nodes.len() + edge_limit), 0);
+    // The places become cells.
+    let mut ends = Vec::with_capacity(2 * nodes.len());
+    ends.push(0);
     for (number, node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
             prefetch(&numbers, ahead.index());
@@ -284,9 +313,9 @@ fn number_nodes(
         let count = std::mem::replace(&mut numbers[node.index()], number as u32).wrapping_add(1);
         lengths.push(count);
         sum += count;
-        cells[number][LABEL_INDEX] = sum;
+        ends.push(sum);
     }
-    (numbers, lengths)
+    (numbers, lengths, ends)
 }
 
 /// A reference between objects by number.
@@ -296,105 +325,77 @@ struct Edge {
     source: u32,
 }
 
-/// Lists of the sources of edges beside the tree, by target.
-struct SourceListBuilder<'a> {
-    /// The labels say where the list of each number begins, of what is in it so far.
-    cells: &'a mut [AncestorCell],
-    sources: Vec<u32>,
-    /// Numbers whose tree edge was met: edges like it are beside the tree.
-    has_met_tree_edge: NodeSet,
+/// Sorts edges into lists by target, from behind; they are lost. `places` says where the list of each number begins, of
+/// what is in it so far.
+fn add_edges(edges: &mut [Edge], places: &mut [u32], sources: &mut [u32]) {
+    for edges in edges.chunks_mut(EDGE_LOOKUP_BATCH) {
+        for at in 0..edges.len() {
+            if let Some(ahead) = edges.get(at + EDGE_PREFETCH_DISTANCE) {
+                prefetch(places, ahead.target as usize);
+            }
+            let place = &mut places[edges[at].target as usize];
+            *place -= 1;
+            edges[at].target = *place;
+            prefetch(sources, *place as usize);
+        }
+        for edge in edges {
+            sources[edge.target as usize] = edge.source;
+        }
+    }
 }
 
-impl SourceListBuilder<'_> {
-    /// Sorts edges in; they are lost.
-    fn add_edges(&mut self, edges: &mut [Edge]) {
-        let SourceListBuilder { cells, sources, has_met_tree_edge } = self;
-        for edges in edges.chunks_mut(EDGE_LOOKUP_BATCH) {
-            // The same edges, with places for targets.
-            let mut kept = 0;
-            for at in 0..edges.len() {
-                if let Some(ahead) = edges.get(at + EDGE_PREFETCH_DISTANCE) {
-                    prefetch(cells, ahead.target as usize);
+/// Edges beside the tree, as references of the graph.
+struct UnsortedEdges<'a> {
+    graph: &'a HeapGraph,
+    /// By node.
+    numbers: &'a [u32],
+    counted_number_limit: u32,
+    /// As the walk has it.
+    is_tree_reference: NodeSet,
+}
+
+impl UnsortedEdges<'_> {
+    /// Appends the edges that one number's references from this index on are, without those of the tree.
+    #[inline(always)]
+    fn look_up_edges(&self, source: u32, first_index: usize, targets: &[NodeId], edges: &mut Vec<Edge>) {
+        let targets = (first_index..).map(NodeId::new).zip(targets);
+        let beside_tree = targets.filter(|&(index, _)| !self.is_tree_reference.contains(index));
+        let numbered = beside_tree.map(|(_, target)| Edge { target: self.numbers[target.index()], source });
+        edges.extend(numbered.filter(|edge| edge.source != edge.target));
+    }
+
+    /// Sources of all edges by target; where each target's end, as `places` has it, becomes where they begin. While some
+    /// edges are sorted in, the numbers of the next are looked up.
+    fn sources_by_target(&self, places: &mut [u32], edge_count: usize) -> Vec<u32> {
+        let (graph, mut sources, mut edges) = (self.graph, vec![0; edge_count], Vec::new());
+        self.look_up_edges(0, graph.strong_reference_count(), &rooted_nodes(graph), &mut edges);
+        add_edges(&mut edges, places, &mut sources);
+        let mut nodes = graph.nodes().zip(self.numbers);
+        let (mut source, mut first_index, mut rest): (u32, usize, &[NodeId]) = (0, 0, &[]);
+        let mut look_up = |edges: &mut Vec<Edge>| {
+            edges.clear();
+            while edges.len() < EDGE_SORT_BATCH {
+                let (own, behind) = rest.split_at(rest.len().min(EDGE_SORT_BATCH - edges.len()));
+                self.look_up_edges(source, first_index, own, edges);
+                (first_index, rest) = (first_index + own.len(), behind);
+                if rest.is_empty() {
+                    let Some((node, &number)) = nodes.find(|&(_, &number)| number < self.counted_number_limit) else {
+                        break;
+                    };
+                    (source, first_index) = (number, graph.first_strong_reference_index(node));
+                    rest = graph.strong_references(node);
                 }
-                let Edge { target, source } = edges[at];
-                let cell = &mut cells[target as usize];
-                if source == target
-                    || source == cell[ANCESTOR_INDEX] && has_met_tree_edge.insert(NodeId::new(target as usize))
-                {
-                    continue;
-                }
-                cell[LABEL_INDEX] -= 1;
-                prefetch(sources, cell[LABEL_INDEX] as usize);
-                edges[kept] = Edge { target: cell[LABEL_INDEX], source };
-                kept += 1;
             }
-            for edge in &edges[..kept] {
-                sources[edge.target as usize] = edge.source;
-            }
+        };
+        look_up(&mut edges);
+        let mut next = Vec::new();
+        while edges.len() == EDGE_SORT_BATCH {
+            rayon::join(|| add_edges(&mut edges, places, &mut sources), || look_up(&mut next));
+            std::mem::swap(&mut edges, &mut next);
         }
+        add_edges(&mut edges, places, &mut sources);
+        sources
     }
-}
-
-/// Sources of all edges beside the tree, by target; the labels, which count them, become the places where each target's
-/// begin. While some edges are sorted in, the numbers of the next are looked up.
-fn sources_by_target(
-    graph: &HeapGraph,
-    numbers: &[u32],
-    counted_node_limit: u32,
-    cells: &mut [AncestorCell],
-    edge_count: usize,
-) -> Vec<u32> {
-    // Filled from behind, the ends become the beginnings.
-    let mut lists =
-        SourceListBuilder { sources: vec![0; edge_count], has_met_tree_edge: NodeSet::new(cells.len()), cells };
-    let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
-    let mut edges: Vec<Edge> = rooted_nodes(graph).iter().map(edge(0)).collect();
-    lists.add_edges(&mut edges);
-    let (mut nodes, mut source, mut rest): (_, _, &[NodeId]) = (graph.nodes().zip(numbers), 0, &[]);
-    let mut look_up = |edges: &mut Vec<Edge>| {
-        edges.clear();
-        loop {
-            let (own, behind) = rest.split_at(rest.len().min(EDGE_SORT_BATCH - edges.len()));
-            edges.extend(own.iter().map(edge(source)));
-            rest = behind;
-            if !rest.is_empty() {
-                break;
-            }
-            let Some((node, &number)) = nodes.find(|&(_, &number)| number < counted_node_limit) else { break };
-            (source, rest) = (number, graph.strong_references(node));
-        }
-    };
-    look_up(&mut edges);
-    let mut next = Vec::new();
-    while edges.len() == EDGE_SORT_BATCH {
-        rayon::join(|| lists.add_edges(&mut edges), || look_up(&mut next));
-        std::mem::swap(&mut edges, &mut next);
-    }
-    lists.add_edges(&mut edges);
-    lists.sources
-}
-
-/// Nodes by number, in the memory of the numbers by node.
-fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryCodedNumbers, cells: &mut [AncestorCell]) -> Vec<NodeId> {
-    // By way of the labels, so that both are never there; the places follow from the lengths.
-    for (node, &number) in numbers.iter().enumerate() {
-        if let Some(&ahead) = numbers.get(node + EDGE_PREFETCH_DISTANCE) {
-            prefetch(cells, ahead as usize);
-        }
-        if number != UNREACHED {
-            cells[number as usize][LABEL_INDEX] = node as u32;
-        }
-    }
-    numbers.truncate(cells.len());
-    numbers.shrink_to_fit();
-    numbers[0] = 0;
-    let mut place = 0;
-    for ((node, cell), length) in numbers.iter_mut().zip(cells).skip(1).zip(lengths.iter()) {
-        *node = std::mem::replace(&mut cell[LABEL_INDEX], place);
-        place += length as u32;
-    }
-    // One layout: collecting in place costs nothing.
-    numbers.into_iter().map(|node| NodeId::new(node as usize)).collect()
 }
 
 /// Semidominators of the numbers that have a list, ascending, in the memory of the lists; the labels have the places of
@@ -491,13 +492,8 @@ impl SemidominatorTree<'_> {
 
 /// Climbs from each parent to the first ancestor that is at or above the semidominator. `memory` has two words for each
 /// number.
-fn immediate_dominators(
-    tree: &SemidominatorTree<'_>,
-    memory: Vec<AncestorCell>,
-    step_budget: u64,
-    steps: &mut u64,
-) -> Vec<u32> {
-    let mut words = memory.into_flattened();
+fn immediate_dominators(tree: &SemidominatorTree<'_>, memory: Vec<u32>, step_budget: u64, steps: &mut u64) -> Vec<u32> {
+    let mut words = memory;
     let (count, limit_of_steps) = (words.len() / 2, *steps + step_budget);
     let (immediate, path) = words.split_at_mut(count);
     (immediate[0], path[0]) = (0, 0);
