@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::time::Duration;
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
@@ -57,28 +57,43 @@ pub(crate) struct PerfData {
     ticks_per_second: i64,
 }
 
-impl PerfData {
-    /// Reads the counters of a process; nothing where it has none, or another user's file is in their place.
-    pub(crate) fn of(process: &Process) -> Option<Self> {
+/// The file of a process's counters, to be read again and again.
+#[derive(Debug)]
+pub(crate) struct PerfDataFile(File);
+
+impl PerfDataFile {
+    /// The file that a process has in its memory; nothing where it has none. One that another process of this number has left is
+    /// not believed.
+    pub(crate) fn open(process: &Process) -> Option<Self> {
         let folder = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mapped = process.mapped_files().ok()?;
         let tmp = open_in_root(process, "/tmp", folder).ok()?;
         let names = Dir::read_from(&tmp).ok()?.flatten();
         let names = names.map(|entry| entry.file_name().to_owned());
-        for name in names.filter(|name| name.to_bytes().starts_with(b"hsperfdata_")) {
-            let Ok(folder) = openat(&tmp, name, folder | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
-                continue;
-            };
+        names.filter(|name| name.to_bytes().starts_with(b"hsperfdata_")).find_map(|name| {
+            let end = format!("/{}/{}", name.to_string_lossy(), process.namespace_pid);
+            mapped.iter().find(|file| file.ends_with(&end))?;
+            let folder = openat(&tmp, name, folder | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let Ok(file) = openat(&folder, process.namespace_pid.to_string(), flags, Mode::empty()) else { continue };
-            // A file that a process of this number left, of another user.
-            if rustix::fs::fstat(&file).is_ok_and(|facts| facts.st_uid != process.uid) {
-                continue;
-            }
-            let mut bytes = Vec::new();
-            File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-            return Self::parse(&bytes);
-        }
-        None
+            let file = openat(&folder, process.namespace_pid.to_string(), flags, Mode::empty()).ok()?;
+            let is_own = rustix::fs::fstat(&file).is_ok_and(|facts| facts.st_uid == process.uid);
+            is_own.then(|| PerfDataFile(file.into()))
+        })
+    }
+
+    /// The counters as they are now.
+    pub(crate) fn read(&self) -> Option<PerfData> {
+        let mut file = &self.0;
+        let mut bytes = Vec::new();
+        file.rewind().and_then(|()| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)).ok()?;
+        PerfData::parse(&bytes)
+    }
+}
+
+impl PerfData {
+    /// The counters of a process as they are now; nothing where it has none.
+    pub(crate) fn of(process: &Process) -> Option<Self> {
+        PerfDataFile::open(process)?.read()
     }
 
     /// Reads the counters' file; nothing where it is none. What it takes is bounded by its size.
@@ -278,6 +293,18 @@ mod tests {
         assert_eq!(PerfData::parse(&written(true, &with_g1)).expect("counters").max_heap_bytes(), Some(4000));
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").used_heap_bytes(), None);
+    }
+
+    /// A file that an ended process of the same number has left is in nobody's memory.
+    #[test]
+    fn what_another_process_has_left_is_not_believed() {
+        let folder = tempfile::Builder::new().prefix("hsperfdata_").tempdir_in("/tmp").expect("a folder");
+        let path = folder.path().join(std::process::id().to_string());
+        let bytes = written(true, &ENTRIES);
+        assert!(PerfData::parse(&bytes).is_some());
+        std::fs::write(path, bytes).expect("written");
+        let process = Process::open(std::process::id()).expect("this process");
+        assert!(PerfData::of(&process).is_none());
     }
 
     /// Entries that lie in each other would be read again and again, each with a name of all that follows.
