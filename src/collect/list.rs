@@ -157,7 +157,7 @@ fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> 
         user: user_name(process.uid),
         runtime,
         version,
-        heap: data.as_ref().and_then(PerfData::used_heap_bytes),
+        heap: data.as_ref().and_then(PerfData::used_heap_bytes).filter(|&bytes| bytes > 0),
         memory: process.rss_bytes(),
         can_dump: can_dump.map_or("yes".into(), |code| code.to_string()),
         command: command.unwrap_or_else(|| process.arguments().join(" ")),

@@ -749,6 +749,9 @@ fn a_leak_is_measured(name: &'static str) {
     let mut target = runtime.start_command(command);
     let folder = target.folder.path().join("watched");
     let (pid, path) = (target.pid.to_string(), folder.display().to_string());
+    // One that has not collected yet has counters all the same.
+    let waits = ["collect", &pid, "--when", "heap > 99.9%", "--for", "1s", "-o", &path, "--min-free", "0"];
+    finish(heapdump(&waits)).expect_code(1);
     let series =
         ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q", "--min-free", "0"];
     finish(heapdump(&series)).expect_code(0);

@@ -66,7 +66,8 @@ pub(super) fn dump(
     let major = java_version_for_dump(process, data)?;
     collected.runtime_version = data.and_then(|data| data.full_java_version().map(String::from));
     let rss = process.rss_bytes();
-    let heap = data.and_then(PerfData::used_heap_bytes).map_or(rss, |heap| heap.min(rss));
+    let counted = data.and_then(PerfData::used_heap_bytes).filter(|&heap| heap > 0);
+    let heap = counted.map_or(rss, |heap| heap.min(rss));
     let is_histogram = options.take_histogram;
     let expected = if is_histogram { 0 } else { heap / 100 * DUMP_SIZE_PERCENT_OF_HEAP };
     let (pause, work) = match is_histogram {

@@ -28,21 +28,12 @@ const JAVA_VERSION_COUNTER: &str = "java.property.java.version";
 const SPECIFICATION_VERSION_COUNTER: &str = "java.property.java.vm.specification.version";
 const COMMAND_COUNTER: &str = "sun.rt.javaCommand";
 const CAPABILITIES_COUNTER: &str = "sun.rt.jvmCapabilities";
-const FLAGS_COUNTER: &str = "java.rt.vmFlags";
-const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
 const POLICY_COUNTER: &str = "sun.gc.policy.name";
 /// Ticks in a second, in which times are counted.
 const TICK_FREQUENCY_COUNTER: &str = "sun.os.hrt.frequency";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
-const TEXT_COUNTERS: [&str; 7] = [
-    JAVA_VERSION_COUNTER,
-    SPECIFICATION_VERSION_COUNTER,
-    COMMAND_COUNTER,
-    CAPABILITIES_COUNTER,
-    FLAGS_COUNTER,
-    ARGUMENTS_COUNTER,
-    POLICY_COUNTER,
-];
+const TEXT_COUNTERS: [&str; 5] =
+    [JAVA_VERSION_COUNTER, SPECIFICATION_VERSION_COUNTER, COMMAND_COUNTER, CAPABILITIES_COUNTER, POLICY_COUNTER];
 
 /// The counters of a JVM, as far as they matter.
 #[derive(Debug, Default)]
@@ -167,17 +158,12 @@ impl PerfData {
         self.text_counter(CAPABILITIES_COUNTER).is_some_and(|letters| letters.starts_with('0'))
     }
 
-    /// Bytes of the heap in use, garbage included. Not known of collectors that count otherwise.
+    /// Bytes of the heap in use, garbage included, as counted at the latest collection: none before the first. Not known of ZGC and
+    /// Shenandoah, which count otherwise and name no policy.
     pub(crate) fn used_heap_bytes(&self) -> Option<u64> {
-        let flags = self.text_counter(FLAGS_COUNTER).unwrap_or_default();
-        let arguments = self.text_counter(ARGUMENTS_COUNTER).unwrap_or_default();
-        let counts_otherwise = |text: &str| text.contains("+UseZGC") || text.contains("+UseShenandoahGC");
-        if counts_otherwise(flags) || counts_otherwise(arguments) {
-            return None;
-        }
+        self.text_counter(POLICY_COUNTER)?;
         let used = self.used_bytes_by_space.iter().map(|&bytes| bytes.max(0) as u64);
-        let bytes = used.fold(0u64, u64::saturating_add);
-        (bytes > 0).then_some(bytes)
+        Some(used.fold(0u64, u64::saturating_add))
     }
 
     /// The most bytes that the heap may have (`-Xmx`). Each generation of G1 may have all of them, and some bytes of padding.
@@ -261,7 +247,7 @@ mod tests {
         bytes
     }
 
-    const ENTRIES: [(&str, Result<i64, &str>); 13] = [
+    const ENTRIES: [(&str, Result<i64, &str>); 14] = [
         ("java.property.java.version", Err("1.8.0_402")),
         ("java.property.java.vm.specification.version", Err("1.8")),
         ("sun.gc.generation.0.space.0.used", Ok(1000)),
@@ -271,6 +257,7 @@ mod tests {
         ("sun.gc.generation.1.maxCapacity", Ok(4000)),
         ("sun.gc.generation.1.space.0.maxCapacity", Ok(4000)),
         ("sun.rt.jvmCapabilities", Err("0000")),
+        ("sun.gc.policy.name", Err("Copy:MSC")),
         ("sun.gc.collector.0.time", Ok(5_000_000)),
         ("sun.gc.collector.1.time", Ok(2_000_000)),
         ("sun.gc.collector.1.lastEntryTime", Ok(9_000_000)),
@@ -291,8 +278,11 @@ mod tests {
         }
         let with_g1 = [&ENTRIES[..], &[("sun.gc.policy.name", Err("GarbageFirst"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_g1)).expect("counters").max_heap_bytes(), Some(4000));
-        let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
+        let is_policy = |entry: &&(&str, Result<i64, &str>)| entry.0 == "sun.gc.policy.name";
+        let with_zgc: Vec<_> = ENTRIES.iter().filter(|entry| !is_policy(entry)).copied().collect();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").used_heap_bytes(), None);
+        let fresh = ENTRIES.map(|(name, value)| (name, if name.ends_with(".used") { Ok(0) } else { value }));
+        assert_eq!(PerfData::parse(&written(true, &fresh)).expect("counters").used_heap_bytes(), Some(0));
     }
 
     /// A file that an ended process of the same number has left is in nobody's memory.
