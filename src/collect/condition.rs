@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::hotspot::PerfData;
+use super::hotspot::{PerfData, PerfDataFile};
 use super::process::{Process, memory_limit_bytes};
 use super::refusal::{Refusal, RefusalCode};
 use crate::units::{format_bytes, parse_duration, parse_size};
@@ -135,18 +135,6 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn of(process: &Process, condition: &Condition) -> Self {
-        let needs_counters = condition.terms.iter().any(|term| matches!(term.measure, Measure::Heap | Measure::GcTime));
-        let data = needs_counters.then(|| PerfData::of(process)).flatten();
-        Reading {
-            memory_bytes: process.rss_bytes(),
-            memory_limit_bytes: memory_limit_bytes(process),
-            heap_bytes: data.as_ref().and_then(PerfData::used_heap_bytes),
-            max_heap_bytes: data.as_ref().and_then(PerfData::max_heap_bytes),
-            gc_time: data.as_ref().and_then(PerfData::gc_time),
-        }
-    }
-
     /// Bytes in use, and those that there may be.
     fn used_and_limit(&self, measure: Measure) -> (Option<u64>, Option<u64>) {
         match measure {
@@ -170,18 +158,34 @@ impl Reading {
 #[derive(Debug)]
 pub(super) struct ConditionWatch<'c> {
     condition: &'c Condition,
+    /// The JVM's counters, where the condition needs them.
+    counters: Option<PerfDataFile>,
     /// By term: readings that count, the oldest first. Of a level it is the one since which it holds.
     readings: Vec<VecDeque<(Duration, f64)>>,
 }
 
 impl<'c> ConditionWatch<'c> {
-    pub(super) fn new(condition: &'c Condition) -> Self {
-        ConditionWatch { condition, readings: vec![VecDeque::new(); condition.terms.len()] }
+    pub(super) fn new(condition: &'c Condition, process: &Process) -> Self {
+        let needs_counters = condition.terms.iter().any(|term| matches!(term.measure, Measure::Heap | Measure::GcTime));
+        let counters = needs_counters.then(|| PerfDataFile::open(process)).flatten();
+        ConditionWatch { condition, counters, readings: vec![VecDeque::new(); condition.terms.len()] }
+    }
+
+    /// The figures of this moment.
+    pub(super) fn read_figures(&self, process: &Process) -> Reading {
+        let data = self.counters.as_ref().and_then(PerfDataFile::read);
+        Reading {
+            memory_bytes: process.rss_bytes(),
+            memory_limit_bytes: memory_limit_bytes(process),
+            heap_bytes: data.as_ref().and_then(PerfData::used_heap_bytes),
+            max_heap_bytes: data.as_ref().and_then(PerfData::max_heap_bytes),
+            gc_time: data.as_ref().and_then(PerfData::gc_time),
+        }
     }
 
     /// Error: `usage`, where a figure that the condition needs is not published.
     pub(super) fn check_figures_published(&self, process: &Process) -> Result<(), Refusal> {
-        let reading = Reading::of(process, self.condition);
+        let reading = self.read_figures(process);
         match self.condition.terms.iter().find(|term| reading.figure_for(term).is_none()) {
             None => Ok(()),
             Some(term) => {
@@ -280,10 +284,14 @@ mod tests {
         text.parse().expect("a condition")
     }
 
+    fn this_process() -> Process {
+        Process::open(std::process::id()).expect("this process")
+    }
+
     /// Seconds at which a condition holds, of readings a second.
     fn holds_at(text: &str, readings: impl Iterator<Item = Reading>) -> Vec<u64> {
         let condition = condition(text);
-        let mut watch = ConditionWatch::new(&condition);
+        let mut watch = ConditionWatch::new(&condition, &this_process());
         let seconds = (0u64..).zip(readings);
         seconds.filter_map(|(at, reading)| watch.note_reading(Duration::from_secs(at), &reading).map(|_| at)).collect()
     }
@@ -343,7 +351,8 @@ mod tests {
     #[test]
     fn a_share_of_the_heap_is_of_what_it_may_have() {
         let full = Reading { heap_bytes: Some(3 * GIB), max_heap_bytes: Some(4 * GIB), ..memory(3 * GIB) };
-        let said = |text: &str| ConditionWatch::new(&condition(text)).note_reading(Duration::ZERO, &full);
+        let said =
+            |text: &str| ConditionWatch::new(&condition(text), &this_process()).note_reading(Duration::ZERO, &full);
         assert_eq!(said("heap > 75%"), None);
         assert_eq!(said("heap > 74.9%").as_deref(), Some("the heap is 3.0 GiB, 75.0 % of 4.0 GiB: heap > 74.9%"));
         assert_eq!(said("heap > 2GiB").as_deref(), Some("the heap is 3.0 GiB: heap > 2GiB"));
@@ -383,8 +392,9 @@ mod tests {
 
     #[test]
     fn what_is_not_published_is_refused() {
-        let process = Process::open(std::process::id()).expect("this process");
-        let refusal = |text: &str| ConditionWatch::new(&condition(text)).check_figures_published(&process).err();
+        let process = this_process();
+        let refusal =
+            |text: &str| ConditionWatch::new(&condition(text), &process).check_figures_published(&process).err();
         assert!(refusal("memory > 75% or growth > 1GiB/min").is_none());
         assert_eq!(refusal("memory > 75% or heap > 1GiB").expect("no counters").code, RefusalCode::Usage);
     }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::detect::{detect_runtime, is_browser_helper};
-use super::hotspot::{PerfData, has_socket};
+use super::hotspot::{PerfData, check_attachable};
 use super::process::{Process, all_pids, user_name};
 use super::refusal::{Refusal, RefusalCode};
 use super::{TargetRuntime, dotnet, inspector};
@@ -139,7 +139,9 @@ fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> 
     let (version, can_dump) = match runtime {
         // It could not answer.
         _ if state.is_stopped() => (published, Some(RefusalCode::Stopped)),
-        TargetRuntime::Hotspot => (published, hotspot_refusal_code(process, data.as_ref())),
+        TargetRuntime::Hotspot => {
+            (published, check_attachable(process, data.as_ref()).err().map(|refusal| refusal.code))
+        }
         TargetRuntime::Dotnet => dotnet_version_and_refusal_code(process),
         TargetRuntime::Node | TargetRuntime::Chromium => match inspector::find_inspector(process, false) {
             Some(inspector) => (Some(inspector.version), None),
@@ -155,19 +157,11 @@ fn process_row(process: &Process, runtime: TargetRuntime) -> Option<ProcessRow> 
         user: user_name(process.uid),
         runtime,
         version,
-        heap: data.as_ref().and_then(PerfData::used_heap_bytes),
+        heap: data.as_ref().and_then(PerfData::used_heap_bytes).filter(|&bytes| bytes > 0),
         memory: process.rss_bytes(),
         can_dump: can_dump.map_or("yes".into(), |code| code.to_string()),
         command: command.unwrap_or_else(|| process.arguments().join(" ")),
     })
-}
-
-fn hotspot_refusal_code(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
-    if data.is_some_and(PerfData::is_attach_disabled) {
-        return Some(RefusalCode::DiagnosticsDisabled);
-    }
-    let catches = process.state().is_ok_and(|state| state.catches(Signal::QUIT));
-    (!catches && !has_socket(process)).then_some(RefusalCode::SignalNotCaught)
 }
 
 fn dotnet_version_and_refusal_code(process: &Process) -> (Option<String>, Option<RefusalCode>) {

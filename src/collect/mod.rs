@@ -200,6 +200,9 @@ pub struct Collected {
     pub format: Option<&'static str>,
     /// The file as the user wrote it, or what is kept of a dump that is not whole; nothing where there is none.
     pub file: Option<String>,
+    /// The path of a dump that is whole: what is shown of it need not be.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
     /// Bytes of the dump, before compression.
     pub bytes: u64,
     /// Is all of the heap in it?

@@ -21,7 +21,7 @@ impl DumpRequest<'_> {
         match plan.risk {
             Some(risk) if !self.options.accept_risk => Err(risk),
             _ if may_go_on => Ok(()),
-            _ => Err(Refusal::new(RefusalCode::Declined, "nothing was asked of the process")),
+            _ => Err(Refusal::new(RefusalCode::Declined, "no dump was asked of the process")),
         }
     }
 

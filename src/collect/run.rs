@@ -14,6 +14,9 @@ use super::refusal::{Refusal, RefusalCode};
 use super::request::DumpRequest;
 use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector, pprof};
 
+/// In names of files of a series, of which two may be of one second.
+const SERIES_TIME_FORM: &str = "%Y%m%d-%H%M%S%.3f";
+
 /// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
 ///
 /// Time: the runtime's, which stands still meanwhile; memory is constant.
@@ -45,7 +48,7 @@ fn collect_with(options: &CollectOptions, run: impl FnOnce(&mut Collected) -> Re
     collected.refusal = run(&mut collected).err();
     if collected.refusal.as_ref().is_some_and(|refusal| refusal.code != RefusalCode::Incomplete) {
         // There is no dump of that name.
-        collected.file = None;
+        (collected.file, collected.path) = (None, None);
     }
     collected.complete = collected.refusal.is_none();
     collected.duration_ms = started.elapsed().as_millis() as u64;
@@ -59,29 +62,11 @@ fn run_collection(
     observer: &mut dyn CollectSupervisor,
     collected: &mut Collected,
 ) -> Result<(), Refusal> {
-    let runtime = match process {
-        Some(process) => {
-            process.check_permitted()?;
-            if process.state()?.is_stopped() {
-                return Err(process.stopped_refusal());
-            }
-            options.runtime.map_or_else(|| detect_runtime(process), Ok)?
-        }
-        None => options.runtime.unwrap_or(match options.inspector_url.as_deref().is_some_and(pprof::is_profile_url) {
-            true => TargetRuntime::Go,
-            false => TargetRuntime::Node,
-        }),
-    };
+    let runtime = find_runtime(process, options)?;
     (collected.runtime, collected.format) = (Some(runtime), Some(options.format_and_extension(runtime).0));
     check_options(options, runtime)?;
-    if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
-        let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
-        let command = if options.take_histogram { "GC.class_histogram" } else { "Dump.heap" };
-        let hint = format!("jcmd {pid} {command} of its own JDK does, and heapdump reads what it writes");
-        return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
-    }
     let path = match (&options.output_folder, &options.output) {
-        (Some(folder), _) => folder.join(file_name_with_time(options, runtime, "%Y%m%d-%H%M%S%.3f")),
+        (Some(folder), _) => folder.join(file_name_with_time(options, runtime, SERIES_TIME_FORM)),
         (None, Some(output)) => output.clone(),
         (None, None) if options.take_histogram => PathBuf::from("-"),
         (None, None) => default_file_name(options, runtime),
@@ -99,10 +84,7 @@ fn run_collection(
             inspector::dump(process, runtime, request, session.as_deref_mut(), collected)
         }
         (TargetRuntime::Go, None) => pprof::dump(request),
-        (TargetRuntime::Go, Some(_)) => {
-            let text = "of Go name the address of its profile: heapdump collect http://HOST:PORT/debug/pprof/heap";
-            Err(Refusal::new(RefusalCode::NoTarget, text))
-        }
+        (TargetRuntime::Go, Some(_)) => Err(go_process_refusal()),
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
     if let (Some(Some(session)), Some(lock)) = (session, lock) {
@@ -111,7 +93,7 @@ fn run_collection(
     collected.bytes = file.written_bytes;
     match incomplete {
         None => {
-            collected.file = Some(name);
+            (collected.file, collected.path) = (Some(name), Some(path));
             file.finish()
         }
         Some(refusal) if options.discard_incomplete => Err(refusal),
@@ -126,6 +108,41 @@ fn run_collection(
     }
 }
 
+/// May what the options ask for be taken of a process? To be said before it is waited for: nothing is asked of the process but who
+/// answers at the ports of Node.js. Error: what `collect` would say, as far as it is known.
+pub(super) fn check_can_collect(process: &Process, options: &CollectOptions) -> Result<(), Refusal> {
+    let runtime = find_runtime(Some(process), options)?;
+    check_options(options, runtime)?;
+    if let Some(folder) = &options.output_folder {
+        DumpFile::create(&folder.join(file_name_with_time(options, runtime, SERIES_TIME_FORM)), false)?;
+    }
+    match runtime {
+        TargetRuntime::Hotspot => hotspot::check_can_dump(process, options),
+        TargetRuntime::Dotnet => dotnet::check_can_dump(process, options),
+        TargetRuntime::Node | TargetRuntime::Chromium => inspector::check_can_dump(process, runtime, options),
+        TargetRuntime::Go => Err(go_process_refusal()),
+        TargetRuntime::OpenJ9 => Ok(()),
+    }
+}
+
+/// The runtime of a process that may be asked, or of what is behind the address.
+fn find_runtime(process: Option<&Process>, options: &CollectOptions) -> Result<TargetRuntime, Refusal> {
+    let Some(process) = process else {
+        let is_profile = options.inspector_url.as_deref().is_some_and(pprof::is_profile_url);
+        return Ok(options.runtime.unwrap_or(if is_profile { TargetRuntime::Go } else { TargetRuntime::Node }));
+    };
+    process.check_permitted()?;
+    if process.state()?.is_stopped() {
+        return Err(process.stopped_refusal());
+    }
+    options.runtime.map_or_else(|| detect_runtime(process), Ok)
+}
+
+fn go_process_refusal() -> Refusal {
+    let text = "of Go name the address of its profile: heapdump collect http://HOST:PORT/debug/pprof/heap";
+    Refusal::new(RefusalCode::NoTarget, text)
+}
+
 fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
     let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     let given = [
@@ -136,6 +153,12 @@ fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(),
         ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.inspector_url.is_none()),
         ("--target", options.inspector_target.is_some(), is_v8),
     ];
+    if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
+        let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
+        let command = if options.take_histogram { "GC.class_histogram" } else { "Dump.heap" };
+        let hint = format!("jcmd {pid} {command} of its own JDK does, and heapdump reads what it writes");
+        return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
+    }
     match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
         Some((option, ..)) => {
             let text = format!("{option} is not for {}", runtime.name());
@@ -159,7 +182,7 @@ pub fn default_file_name(options: &CollectOptions, runtime: TargetRuntime) -> Pa
     file_name_with_time(options, runtime, "%Y%m%d-%H%M%S")
 }
 
-/// The same with the time in this form: of a series, with milliseconds, two may be of one second.
+/// The same with the time in this form.
 fn file_name_with_time(options: &CollectOptions, runtime: TargetRuntime, form: &str) -> PathBuf {
     let (_, extension) = options.format_and_extension(runtime);
     let pid = options.pid.map_or(String::new(), |pid| format!("{pid}-"));

@@ -7,11 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::condition::{Condition, ConditionWatch, READING_INTERVAL, Reading};
+use super::condition::{Condition, ConditionWatch, READING_INTERVAL};
 use super::inspector::InspectorSession;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
-use super::run::collect_from_process;
+use super::run::{check_can_collect, collect_from_process};
 use super::{CollectOptions, CollectSupervisor, Collected};
 use crate::files::free_bytes;
 use crate::units::{count_with_noun, format_bytes};
@@ -73,13 +73,16 @@ pub trait SeriesObserver: CollectSupervisor {
 }
 
 impl SeriesResult {
-    /// Why it ended, and how many were taken, in a sentence.
-    pub fn end_sentence(&self) -> String {
+    /// Why it ended, and how many were taken, in a sentence, and what to do about a refusal that was not told before.
+    pub fn end_lines(&self) -> Vec<String> {
         let taken = format!("{} taken", count_with_noun(self.taken_count as u64, "files"));
         match &self.end {
-            SeriesEnd::Complete => format!("the series ends: {taken}"),
-            SeriesEnd::ProcessEnded => format!("the process has ended: {taken}"),
-            SeriesEnd::Refused(refusal) => format!("the series ends, {taken}: {refusal}"),
+            SeriesEnd::Complete => vec![format!("the series ends: {taken}")],
+            SeriesEnd::ProcessEnded => vec![format!("the process has ended: {taken}")],
+            SeriesEnd::Refused(refusal) => {
+                let hint = refusal.hint.clone().filter(|_| self.failed_count == 0);
+                [format!("the series ends, {taken}: {refusal}")].into_iter().chain(hint).collect()
+            }
         }
     }
 }
@@ -106,12 +109,20 @@ fn run_series(
     let pid = options.pid.unwrap_or_default();
     let process = Process::open(pid)?;
     process.check_permitted()?;
-    let mut condition = series.condition.as_ref().map(ConditionWatch::new);
+    let mut condition = series.condition.as_ref().map(|condition| ConditionWatch::new(condition, &process));
     condition.as_ref().map_or(Ok(()), |condition| condition.check_figures_published(&process))?;
     let folder = options.output_folder.as_deref();
     if let Some(folder) = folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| Refusal::system(&format!("cannot make {}", folder.display()), error))?;
+    }
+    let takes_histogram_on_condition = options.take_histogram && series.interval.is_none();
+    if condition.is_some() {
+        // What would be refused when it holds, perhaps in days, is refused now.
+        let options = CollectOptions { take_histogram: takes_histogram_on_condition, ..options.clone() };
+        folder.map(|folder| writable_bytes_in(folder, series.min_free_bytes)).transpose()?;
+        check_can_collect(&process, &options)
+            .or_else(|refusal| if may_pass(&refusal) { Ok(()) } else { Err(refusal) })?;
     }
     let began = Instant::now();
     let (mut next, mut not_before) = (series.interval.map(|_| began), began);
@@ -119,9 +130,10 @@ fn run_series(
     loop {
         let now = Instant::now();
         let is_due = next.is_some_and(|next| now >= next);
-        let held = condition.as_mut().filter(|_| now >= not_before).and_then(|condition| {
-            condition.note_reading(now - began, &Reading::of(&process, series.condition.as_ref()?))
-        });
+        let held = condition
+            .as_mut()
+            .filter(|_| now >= not_before)
+            .and_then(|condition| condition.note_reading(now - began, &condition.read_figures(&process)));
         if !process.is_alive() {
             return Ok(SeriesEnd::ProcessEnded);
         }
@@ -131,7 +143,7 @@ fn run_series(
         }
         if let Some(sentence) = &held {
             observer.report_condition_holds(sentence);
-            wanted.push(options.take_histogram && series.interval.is_none());
+            wanted.push(takes_histogram_on_condition);
         }
         let mut is_answered = false;
         for histogram in wanted {
@@ -140,8 +152,8 @@ fn run_series(
             let Some(refusal) = collected.refusal else {
                 result.taken_count += 1;
                 is_answered |= held.is_some();
-                if let (false, Some(file)) = (histogram, collected.file) {
-                    dumps.push_back(PathBuf::from(file));
+                if let (false, Some(file)) = (histogram, collected.path) {
+                    dumps.push_back(file);
                     remove_oldest_dumps(&mut dumps, series.max_kept_dumps);
                 }
                 continue;
@@ -151,12 +163,8 @@ fn run_series(
             }
             result.failed_count += 1;
             // What is refused at once is refused for ever, but for what passes; and what a disk has no room for too.
-            let passes = matches!(
-                refusal.code,
-                RefusalCode::Stopped | RefusalCode::Busy | RefusalCode::NoMemory | RefusalCode::Timeout
-            );
             let is_full = matches!(refusal.code, RefusalCode::NoSpace | RefusalCode::TooLarge);
-            if is_full || result.taken_count == 0 && !passes {
+            if is_full || result.taken_count == 0 && !may_pass(&refusal) {
                 return Err(refusal);
             }
         }
@@ -184,6 +192,11 @@ fn run_series(
             return Ok(SeriesEnd::ProcessEnded);
         }
     }
+}
+
+/// May what was refused be had at another time?
+fn may_pass(refusal: &Refusal) -> bool {
+    matches!(refusal.code, RefusalCode::Stopped | RefusalCode::Busy | RefusalCode::NoMemory | RefusalCode::Timeout)
 }
 
 /// Waits until a time, or until the process ends, which it does not while a session is open. Returns true if it has.
@@ -220,6 +233,8 @@ fn take_one(
             folder.display()
         ));
     }
+    // What the end by a signal has broken off is nothing to report.
+    crate::files::wait_if_signalled();
     observer.report_collected(&collected);
     Ok(collected)
 }

@@ -71,7 +71,7 @@ impl OpenOptions {
     }
 
     fn open_source(&self, mut source: Source) -> Result<OpenDump, OpenError> {
-        if !input::detect(&source, &self.read).is_ok_and(|reader| reader.has_values()) {
+        if !input::detect(&mut source, &self.read).is_ok_and(|reader| reader.has_values()) {
             source.forget_spool();
         }
         let loaded = self.read(source)?;
@@ -105,11 +105,11 @@ impl OpenOptions {
     }
 
     /// Reads a dump, unless it takes more memory than it may.
-    pub(super) fn read(&self, source: Source) -> Result<LoadedDump, OpenError> {
+    pub(super) fn read(&self, mut source: Source) -> Result<LoadedDump, OpenError> {
         let options = self.limited_read_options();
         if source.compression.is_empty() {
             // What cannot be recognised is reported by whoever reads it.
-            if let Ok(reader) = input::detect(&source, &options) {
+            if let Ok(reader) = input::detect(&mut source, &options) {
                 let needed = reader.least_memory_bytes(source.file_bytes.unwrap_or(0));
                 self.memory.check_fits(MemoryPurpose::Graph, needed)?;
             }

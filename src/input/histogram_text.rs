@@ -1,16 +1,21 @@
 //! Texts in which tables of types stand, one or many, between lines of other programs: what the readers of class
 //! histograms have in common. The lines of a table may all stand behind the same words, those of a log.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use chrono::{DateTime, NaiveDateTime};
+use serde::Deserialize;
 
 use super::blocks::{BlockCutRule, ParsedBlockContent, TextBlockContext, parse_text_blocks};
+use super::log_times::LineTimes;
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ProblemCode, ReadError, ReadErrorKind,
     ReadExtent, Reader, Reading, SnapshotChoice, SnapshotInfo, Source, text,
 };
 use crate::allocations::{ClassHistograms, NameId, TypeTotal};
+
+/// A heading is a short line; a log may have lines of megabytes.
+const MAX_HEADING_BYTES: usize = 64 << 10;
 
 /// A form of tables: the reader of a format.
 pub(super) struct TableForm {
@@ -73,13 +78,22 @@ impl Reader for TableForm {
         self.format
     }
 
-    /// One of the headings stands in the first lines.
+    /// One of the headings stands in a line.
     fn detect(&self, start: &[u8]) -> FormatMatch {
-        let start = String::from_utf8_lossy(start);
-        match start.lines().any(|line| heading_in(self, line).is_some()) {
+        let may_have_heading = |line: &&[u8]| self.headings.iter().any(|heading| has_heading_word(heading, line));
+        let is_heading = |line: &[u8]| {
+            let mut is_found = false;
+            for_each_text(&String::from_utf8_lossy(line), |text, _| is_found |= heading_in(self, text).is_some());
+            is_found
+        };
+        match start.split(|&byte| byte == b'\n').filter(may_have_heading).any(is_heading) {
             true => FormatMatch::Yes,
             false => FormatMatch::No,
         }
+    }
+
+    fn may_stand_behind_text(&self) -> bool {
+        true
     }
 
     /// Reads all tables, and chooses one as the options say.
@@ -132,52 +146,92 @@ fn parse_tables(
 fn heading_in(form: &TableForm, line: &str) -> Option<(&'static TableHeading, usize)> {
     form.headings.iter().find_map(|heading| {
         // Few lines come so far.
-        let words: Vec<&str> = line.contains(heading.words[1]).then(|| line.split_whitespace().collect())?;
+        let may_be = line.len() <= MAX_HEADING_BYTES && has_heading_word(heading, line.as_bytes());
+        let words: Vec<&str> = may_be.then(|| line.split_whitespace().collect())?;
         Some((heading, words.windows(heading.words.len()).position(|found| found == heading.words)?))
     })
 }
 
-/// A line without so many words in front.
-fn without_leading_words(line: &str, count: usize) -> &str {
-    (0..count)
-        .fold(line.trim_start(), |rest, _| rest.find(char::is_whitespace).map_or("", |at| rest[at..].trim_start()))
+fn has_heading_word(heading: &TableHeading, line: &[u8]) -> bool {
+    memchr::memmem::find(line, heading.words[1].as_bytes()).is_some()
 }
 
-/// The time in a line, as logs write it: `2026-11-25T12:00:01.5Z`, with a blank for the T, with or without a zone (then
-/// UTC), or as `date` writes it in UTC.
-fn unix_ms_in(line: &str) -> Option<i64> {
-    let is_date = |at: &usize| line.as_bytes().get(*at + 4) == Some(&b'-');
-    let begins = |at: &usize| *at == 0 || !line.as_bytes()[at - 1].is_ascii_alphanumeric();
-    let digits = line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at);
-    let iso = digits.filter(begins).find(is_date).and_then(|at| {
-        let text = line[at..].trim_start_matches(['[', '"']);
-        let end = text.char_indices().skip(11).find(|(_, c)| !(c.is_ascii_digit() || "Z:.,+-".contains(*c)));
-        let text =
-            text[..end.map_or(text.len(), |(at, _)| at)].trim_end_matches(['.', ',', ':', '-']).replace(',', ".");
-        let zoned = ["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z"];
-        let plain = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
-        let zoned = zoned.iter().find_map(|form| DateTime::parse_from_str(&text, form).ok());
-        let plain = || plain.iter().find_map(|form| NaiveDateTime::parse_from_str(&text, form).ok());
-        zoned.map(|time| time.timestamp_millis()).or_else(|| plain().map(|time| time.and_utc().timestamp_millis()))
-    });
-    iso.or_else(|| {
-        NaiveDateTime::parse_from_str(line.trim(), "%a %b %e %H:%M:%S UTC %Y")
-            .ok()
-            .map(|time| time.and_utc().timestamp_millis())
-    })
+/// A line without so many words in front.
+fn without_leading_words(line: &str, count: usize) -> &str {
+    (0..count).fold(line.trim_start(), |rest, _| split_word(rest).1)
+}
+
+/// The first word, and what follows behind blanks. A blank that does not break is none: it may stand in a number.
+pub(super) fn split_word(text: &str) -> (&str, &str) {
+    let (word, after) = text.split_once([' ', '\t', '\r']).unwrap_or((text, ""));
+    (word, after.trim_start())
+}
+
+/// `1234`, or in groups of three digits, or of two before the last (India), as some country writes them: `1,234`, `1.234`, `1'234`.
+pub(super) fn parse_count(word: &str) -> Option<u64> {
+    let mut groups = word.split([',', '.', '\'', '\u{2019}', '\u{a0}', '\u{202f}']).rev().peekable();
+    let last = groups.next()?;
+    let has_groups = groups.peek().is_some();
+    let mut digits = last.to_string();
+    while let Some(group) = groups.next() {
+        if group.is_empty() || group.len() > 3 || group.len() == 1 && groups.peek().is_some() {
+            return None;
+        }
+        digits.insert_str(0, group);
+    }
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && (!has_groups || last.len() == 3);
+    digits.parse().ok().filter(|_| is_number)
+}
+
+/// No name of a type has a quotation mark, or a digit first: the line has other text around it than its table, or numbers that are
+/// not read right.
+fn is_type_name(name: &str) -> bool {
+    !name.contains('"') && !name.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// A line of a container's log as Docker keeps it, or of a logger that writes JSON.
+#[derive(Deserialize)]
+struct JsonLogLine<'l> {
+    #[serde(borrow, alias = "message")]
+    log: Cow<'l, str>,
+    #[serde(borrow, default, alias = "@timestamp")]
+    time: Cow<'l, str>,
+}
+
+/// Calls `take_text` with the lines in a line of JSON, and its time; with any other line as it is.
+fn for_each_text(line: &str, mut take_text: impl FnMut(&str, LineTimes)) {
+    let is_json = line.trim_start().starts_with('{');
+    match is_json.then(|| serde_json::from_str::<JsonLogLine<'_>>(line).ok()).flatten() {
+        Some(outer) => outer.log.lines().for_each(|text| take_text(text, LineTimes::of(&outer.time))),
+        None => take_text(line, LineTimes::default()),
+    }
 }
 
 struct Table {
     heading: &'static TableHeading,
-    /// Words in front of each of its lines.
+    /// Words in front of each of its lines, or of the heading alone.
     leading_word_count: usize,
-    unix_ms: Option<i64>,
+    times: LineTimes,
     first_line: u64,
     totals_by_name: HashMap<NameId, (u64, u64)>,
     objects: u64,
     bytes: u64,
     /// What the totals have besides objects.
     non_object_blocks_and_bytes: (u64, u64),
+}
+
+impl Table {
+    /// What a line is, behind the words that stand in front of the heading, or, where only that has them, from its start.
+    fn parse_line<'l>(&self, line: &'l str) -> TableLine<'l> {
+        let parse = |count: usize| match (self.heading.parse_line)(without_leading_words(line, count)) {
+            TableLine::Row(name, ..) | TableLine::EstimatedRow(name, ..) if !is_type_name(name) => TableLine::BadRow,
+            row => row,
+        };
+        let is_known = |row: &TableLine<'_>| !matches!(row, TableLine::BadRow | TableLine::Other);
+        let row = parse(self.leading_word_count);
+        let from_start = (self.leading_word_count > 0 && !is_known(&row)).then(|| parse(0)).filter(is_known);
+        from_start.unwrap_or(row)
+    }
 }
 
 struct TableCollector<'r, 'f> {
@@ -187,8 +241,8 @@ struct TableCollector<'r, 'f> {
     snapshots: Vec<SnapshotInfo>,
     open_table: Option<Table>,
     line_number: u64,
-    /// The latest time that a line told since the last table.
-    last_unix_ms: Option<i64>,
+    /// The latest times that lines told since the last table.
+    last_times: LineTimes,
     row_count: u64,
     other_line_count: u64,
 }
@@ -203,7 +257,7 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             snapshots: Vec::new(),
             open_table: None,
             line_number: 0,
-            last_unix_ms: None,
+            last_times: LineTimes::default(),
             row_count: 0,
             other_line_count: 0,
         }
@@ -217,14 +271,19 @@ impl<'r, 'f> TableCollector<'r, 'f> {
 
     fn take_line(&mut self, line: &str) {
         self.line_number += 1;
+        for_each_text(line, |text, times| self.take_text(text, times));
+    }
+
+    /// Takes a line of text, and the times of what it stands in.
+    fn take_text(&mut self, line: &str, outer_times: LineTimes) {
         if let Some((heading, words)) = heading_in(self.form, line) {
             self.close_table(None);
-            let unix_ms = unix_ms_in(line).or(self.last_unix_ms.take());
+            let times = LineTimes::of(line).or(outer_times).or(std::mem::take(&mut self.last_times));
             let (rows, first_line) = (HashMap::new(), self.line_number);
             self.open_table = Some(Table {
                 heading,
                 leading_word_count: words,
-                unix_ms,
+                times,
                 first_line,
                 totals_by_name: rows,
                 objects: 0,
@@ -234,14 +293,14 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             return;
         }
         let Some(table) = &mut self.open_table else {
-            self.last_unix_ms = unix_ms_in(line).or(self.last_unix_ms);
+            self.last_times = LineTimes::of(line).or(outer_times).or(self.last_times);
             self.other_line_count += u64::from(!line.trim().is_empty());
             return;
         };
-        let row = (table.heading.parse_line)(without_leading_words(line, table.leading_word_count));
-        match row {
-            TableLine::Row(name, objects, bytes) | TableLine::EstimatedRow(name, objects, bytes) => {
-                if let (TableLine::EstimatedRow(..), Some(code)) = (&row, &self.form.codes.estimated_row) {
+        match table.parse_line(line) {
+            row @ (TableLine::Row(name, objects, bytes) | TableLine::EstimatedRow(name, objects, bytes)) => {
+                let is_estimated = matches!(row, TableLine::EstimatedRow(..));
+                if let (true, Some(code)) = (is_estimated, &self.form.codes.estimated_row) {
                     self.reading.diagnostics.add(code, 1, Position::Line(self.line_number), || name.to_string());
                 }
                 let name = self.histograms.names.intern(&(self.form.source_name)(name));
@@ -264,7 +323,7 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             }
             // A table may have no end: then the time of the next one follows.
             TableLine::Other => {
-                self.last_unix_ms = unix_ms_in(line).or(self.last_unix_ms);
+                self.last_times = LineTimes::of(line).or(outer_times).or(self.last_times);
                 self.other_line_count += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---"));
             }
         }
@@ -289,7 +348,8 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             }
         }
         self.snapshots.push(SnapshotInfo {
-            unix_ms: table.unix_ms,
+            unix_ms: table.times.unix_ms,
+            uptime_ms: table.times.uptime_ms,
             complete: total.is_some() || !table.heading.has_total,
             objects: table.objects,
             shallow_bytes: table.bytes,
@@ -338,22 +398,28 @@ impl<'r, 'f> TableCollector<'r, 'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::unix_ms_in;
+    use super::parse_count;
 
     #[test]
-    fn times_of_logs() {
-        let noon = Some(1_795_608_000_000);
-        for (line, expected) in [
-            ("2026-11-25T12:00:00Z", noon),
-            ("[2026-11-25 12:00:00,250] INFO jcmd", noon.map(|ms| ms + 250)),
-            ("pod-7 2026-11-25T13:00:00.5+01:00 stdout F", noon.map(|ms| ms + 500)),
-            ("Wed Nov 25 12:00:00 UTC 2026", noon),
-            ("--- 2026-11-25 12:00:00", noon),
-            ("1: 14789 1252992 [B", None),
-            ("2026-1", None),
+    fn numbers_of_many_countries() {
+        for (word, number) in [
+            ("1234", Some(1234)),
+            ("1,234,567", Some(1_234_567)),
+            ("1.234", Some(1234)),
+            ("1'234", Some(1234)),
+            ("12\u{202f}345", Some(12_345)),
+            ("1\u{a0}234", Some(1234)),
+            ("12,34,567", Some(1_234_567)),
+            ("1.5", None),
+            ("1,2,345", None),
+            (",345", None),
+            ("1,2345", None),
+            ("1234,567", None),
+            ("+5", None),
             ("", None),
+            ("99999999999999999999", None),
         ] {
-            assert_eq!(unix_ms_in(line), expected, "{line}");
+            assert_eq!(parse_count(word), number, "{word}");
         }
     }
 }

@@ -87,6 +87,9 @@ impl FormatInfo {
 pub struct SnapshotInfo {
     /// The time at which it was taken, in milliseconds since 1970.
     pub unix_ms: Option<i64>,
+    /// The same since the start of the program, where the file says that.
+    #[serde(default)]
+    pub uptime_ms: Option<i64>,
     /// It is in the file from its start to its end, as far as the file can tell.
     pub complete: bool,
     /// Objects in it, as many as arrived.

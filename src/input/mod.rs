@@ -9,7 +9,7 @@
 //!   `info`, `runtime`, `diagnostics`, `error`, `problem_codes`: its words
 //! - `details`, `rereadable_file`: what is read from the dump again when it is printed; `contents`: of all objects at once
 //! - `stack_profile`: what readers of profiles share
-//! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `sink`, `repeat_detector`: tools for readers of text; `dotnet`, `java_types`: names of types
+//! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `log_times`, `sink`, `repeat_detector`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
 mod contents;
@@ -33,6 +33,7 @@ mod jemalloc;
 mod json_lines;
 mod jvm_histogram;
 mod line_details;
+mod log_times;
 mod memory_infra;
 mod names_only;
 pub(crate) mod nettrace;

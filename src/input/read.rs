@@ -1,5 +1,7 @@
 //! Reading a dump: the choice of the reader, and what is alike for all formats, around the reader of one.
 
+use std::io;
+
 use super::details::ObjectDetails;
 use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
@@ -11,6 +13,9 @@ use super::source::Source;
 use super::{READERS, foreign_formats, text};
 use crate::allocations::{AllocationDump, ClassHistograms};
 use crate::graph::HeapGraph;
+
+/// Text of other programs that is looked through for a dump behind it.
+const MAX_TEXT_BYTES_BEFORE_DUMP: usize = 16 << 20;
 
 /// The content of a dump.
 #[derive(Debug)]
@@ -58,7 +63,7 @@ pub struct CountedTypes {
 /// # Errors
 /// As [`detect`]; when the input cannot be read at all, and under `strict` at the first problem.
 pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, ReadError> {
-    let reader = reader_for(&source, options)?;
+    let reader = reader_for(&mut source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
     let dump = match content {
@@ -91,7 +96,7 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<LoadedDump, Rea
 /// # Errors
 /// As [`read`], and for a dump without objects.
 pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<CountedTypes, ReadError> {
-    let reader = reader_for(&source, options)?;
+    let reader = reader_for(&mut source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedTypes { extent, types, origins, section_names: sections } = reader.count_types(source, &mut reading)?;
     reading.check_read_extent(&extent)?;
@@ -100,7 +105,7 @@ pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<CountedT
 }
 
 /// The reader of a source, when it can read by the rules that are asked for.
-fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
+fn reader_for(source: &mut Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
     let reader = detect(source, options)?;
     if let Some(option) = options.profile.given_profile_option().filter(|_| !reader.is_profile()) {
         let profiles = READERS.iter().copied().filter(|reader| reader.is_profile()).collect::<Vec<_>>();
@@ -131,7 +136,7 @@ fn no_heap_error(mut text: String, problems: &Diagnostics) -> ReadError {
 ///
 /// # Errors
 /// If `input_format` names no reader, when no reader recognises the content, or when several may.
-pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
+pub fn detect(source: &mut Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
     if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_all_in_start {
         return Err(ReadError::new(ReadErrorKind::Empty));
     }
@@ -143,20 +148,33 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
     };
     let certain = fitting(FormatMatch::Yes);
-    if let Some(sentence) = foreign_formats::describe_start(source.start()).filter(|_| certain.is_empty()) {
-        return Err(ReadError::new(ReadErrorKind::NotSupported(sentence)));
-    }
-    let candidates = if certain.is_empty() { fitting(FormatMatch::Maybe) } else { certain };
+    let foreign = foreign_formats::describe_start(source.start()).filter(|_| certain.is_empty());
+    let candidates = if certain.is_empty() && foreign.is_none() { fitting(FormatMatch::Maybe) } else { certain };
     match candidates[..] {
-        [] => {
-            Err(ReadError::new(match foreign_formats::describe_page_or_text(source.start(), &reader_names(READERS)) {
-                Some(sentence) => ReadErrorKind::NotSupported(sentence),
-                None => ReadErrorKind::UnknownFormat(reader_names(READERS)),
-            }))
-        }
+        [] => match reader_behind_text(source, options)? {
+            Some(reader) => Ok(reader),
+            None => Err(ReadError::new(unread_kind(source.start(), foreign))),
+        },
         [reader] => Ok(reader),
         _ => Err(ReadError::new(ReadErrorKind::AmbiguousFormat(reader_names(&candidates)))),
     }
+}
+
+/// The reader of what begins behind text of other programs, as in a log. O([`MAX_TEXT_BYTES_BEFORE_DUMP`]), and as much memory.
+fn reader_behind_text(source: &mut Source, options: &ReadOptions) -> io::Result<Option<&'static dyn Reader>> {
+    if source.start().contains(&0) {
+        return Ok(None);
+    }
+    let eighth = options.max_memory_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes / 8).unwrap_or(usize::MAX));
+    let start = source.longer_start(MAX_TEXT_BYTES_BEFORE_DUMP.min(eighth))?;
+    let is_found = |reader: &&dyn Reader| reader.may_stand_behind_text() && reader.detect(start) == FormatMatch::Yes;
+    Ok(READERS.iter().copied().find(is_found))
+}
+
+/// What is to be said of a start that no reader recognises.
+fn unread_kind(start: &[u8], foreign: Option<String>) -> ReadErrorKind {
+    let sentence = foreign.or_else(|| foreign_formats::describe_page_or_text(start, &reader_names(READERS)));
+    sentence.map_or_else(|| ReadErrorKind::UnknownFormat(reader_names(READERS)), ReadErrorKind::NotSupported)
 }
 
 /// Bytes of an array without an element in the heaps of a format, by the width of addresses; none where other arrays

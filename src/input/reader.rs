@@ -71,6 +71,12 @@ pub trait Reader: Sync {
     /// Looks at the first bytes, some 8 KiB, unpacked and in UTF-8; never fails.
     fn detect(&self, head: &[u8]) -> FormatMatch;
 
+    /// Returns true for a format that may begin behind much text of other programs: it is looked for in more than the first
+    /// bytes where no reader recognises these.
+    fn may_stand_behind_text(&self) -> bool {
+        false
+    }
+
     /// The rules that the format can be read by.
     fn rules(&self) -> &'static [Rules] {
         &[Rules::Heapdump]

@@ -26,6 +26,8 @@ const MAX_PACKING_LAYERS: usize = 3;
 pub struct Source {
     reader: Box<dyn Read + Send>,
     start: Vec<u8>,
+    /// Of these the first, by which most formats are recognised.
+    first_byte_count: usize,
     /// All of it is in `start`.
     pub(super) is_all_in_start: bool,
     pub(super) encoding: Encoding,
@@ -159,6 +161,7 @@ impl Source {
         let source = Source {
             is_all_in_start: is_whole,
             reader,
+            first_byte_count: start.len(),
             start,
             encoding,
             compression,
@@ -188,7 +191,15 @@ impl Source {
 
     /// The first bytes, 8 KiB or as many as it takes to get past blanks, for recognising the format.
     pub fn start(&self) -> &[u8] {
-        &self.start
+        &self.start[..self.first_byte_count.min(self.start.len())]
+    }
+
+    /// As many bytes as `most`, or all there are, for a format that may begin behind other text. Error: as [`fill`](Self::fill).
+    pub(super) fn longer_start(&mut self, most: usize) -> io::Result<&[u8]> {
+        let wanted = most.saturating_sub(self.start.len());
+        self.reader.by_ref().take(wanted as u64).read_to_end(&mut self.start)?;
+        self.is_all_in_start |= self.start.len() < most;
+        Ok(&self.start)
     }
 
     /// After the last byte: why packed data ended before its end, if it did.

@@ -126,8 +126,8 @@ impl Allowlist {
 
 /// The format of a dump by its first bytes. Of a file that nobody named for certain alone: many a JSON file may be one.
 fn recognised_format(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
-    let source = Source::from_reader(file.take(DETECTION_BYTES)).ok()?;
-    let reader = detect(&source, &ReadOptions::default()).ok()?;
+    let mut source = Source::from_reader(file.take(DETECTION_BYTES)).ok()?;
+    let reader = detect(&mut source, &ReadOptions::default()).ok()?;
     (is_named || reader.detect(source.start()) == FormatMatch::Yes).then_some(reader.name())
 }
 

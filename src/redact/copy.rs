@@ -18,7 +18,7 @@ use crate::units::{count_with_noun, format_count};
 /// be written.
 pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> Result<RedactedCopy, RedactError> {
     let mut source = file.open()?;
-    let format = detect(&source, &options.read)?.format();
+    let format = detect(&mut source, &options.read)?.format();
     let (bytes, lost) = match format.name {
         "hprof" => return hprof::redact(file, options, out),
         "v8-snapshot" => return v8::redact(file, options, out),
@@ -65,7 +65,7 @@ pub fn check_redacted_copy(
     copy: &DumpFile,
     options: &RedactOptions,
 ) -> Result<Vec<CopyCheck>, RedactError> {
-    let reader = detect(&dump.open()?, &options.read)?;
+    let reader = detect(&mut dump.open()?, &options.read)?;
     let mut checks = Vec::new();
     let left = match reader.name() {
         "hprof" => hprof::find_remaining_content(dump, copy, &options.kept_fields, &options.names)?,

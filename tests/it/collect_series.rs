@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::cmd::{Ran, finish, heapdump, run_with_input};
+use crate::common::cmd::{Ran, finish, heapdump, project, run_with_input};
+use crate::common::fixtures::unpacked;
 use crate::common::peer::{Process, UnixPeer, attach_request};
 
 /// A JVM with 100 sessions of 1,000 bytes, and as many more each time it is asked; it gives no dumps.
@@ -194,4 +195,86 @@ fn wrong_usage_of_a_series_asks_nothing() {
         let ran = finish(heapdump(&[&["collect", &pid, "--runtime", "hotspot"], args].concat())).expect_code(2);
         assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
     }
+}
+
+/// What a condition calls for is looked at when the wait begins.
+#[test]
+fn what_could_not_be_taken_is_refused_before_the_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("w").display().to_string();
+    let idle = Process::idle();
+    let pid = idle.pid();
+    for (more, words) in [
+        (&["--runtime", "node"][..], "[signal-not-caught]"),
+        (&["--runtime", "node", "--histogram"], "take a dump: heapdump stats FILE"),
+        (&["--runtime", "dotnet"], "[socket-missing]"),
+        (&["--runtime", "dotnet", "--histogram"], "[usage]"),
+        (&["--runtime", "hotspot"], "[signal-not-caught]"),
+        (&["--runtime", "hotspot", "--histogram", "--every", "1h"], "[signal-not-caught]"),
+        (&["--runtime", "openj9"], "[not-supported-yet]"),
+        (&["--runtime", "go"], "[no-target]"),
+        (&[], "[no-runtime]"),
+        (&["--runtime", "hotspot", "--socket", "x", "--min-free", "9000TiB"], "[no-space]"),
+    ] {
+        let words_of_line =
+            [&["collect", &pid, "--when", "memory > 99%", "-o", &path, "--min-free", "0"], more].concat();
+        let min_free = more.contains(&"--min-free");
+        let words_of_line = words_of_line.into_iter().enumerate().filter(|(at, _)| !(min_free && [6, 7].contains(at)));
+        let began = Instant::now();
+        let ran = finish(heapdump(&words_of_line.map(|(_, word)| word).collect::<Vec<_>>())).expect_code(2);
+        assert!(ran.stderr.contains(words) && began.elapsed() < Duration::from_secs(20), "{more:?}: {}", ran.stderr);
+    }
+    assert_eq!(names_in(Path::new(&path)), [""; 0]);
+}
+
+/// A folder has any name that the system takes.
+#[test]
+fn old_dumps_go_from_a_folder_of_another_encoding() {
+    use std::os::unix::ffi::OsStrExt;
+    let whole = unpacked("fixtures/hprof/zoo-jdk17-serial.hprof.zst");
+    let peer = crate::collect::jvm_of_files(whole, "0\nHeap dump file created\n");
+    let folder = tempfile::tempdir().expect("a folder");
+    let watched = folder.path().join(std::ffi::OsStr::from_bytes(b"w\xff"));
+    let idle = Process::idle();
+    let mut command =
+        command(&peer, &idle.pid(), &["--every", "1s", "--times", "3", "--keep", "1", "--min-free", "0", "-o"]);
+    command.arg(&watched);
+    finish(command).expect_code(0);
+    assert_eq!(names_in(&watched).len(), 1, "{:?}", names_in(&watched));
+}
+
+/// The manifest that the document shows: the line of its sidecar is run, with a shell and `pidof` as there, at a process that is no JVM.
+#[test]
+fn the_line_of_the_sidecar_is_a_command() {
+    let document = std::fs::read_to_string(project("docs/watching.md")).expect("readable");
+    let manifest = document.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a manifest");
+    let folder = tempfile::tempdir().expect("a folder");
+    let block = manifest.split("- |\n").nth(1).expect("a block").lines();
+    let line: String =
+        block.take_while(|line| line.starts_with("          ")).map(|line| format!("{}\n", line.trim())).collect();
+    assert!(
+        line.contains("pidof java") && line.contains("-o /dumps") && manifest.contains("mountPath: /dumps"),
+        "{line}"
+    );
+    assert_eq!(manifest.matches("runAsUser: 1000").count(), 2);
+    assert!(manifest.contains("\n  shareProcessNamespace: true\n"));
+    let idle = Process::idle();
+    for (name, text) in [
+        ("pidof", format!("#!/bin/sh\necho {}\n", idle.pid())),
+        ("heapdump", format!("#!/bin/sh\nexec {} \"$@\" --runtime hotspot\n", env!("CARGO_BIN_EXE_heapdump"))),
+    ] {
+        std::fs::write(folder.path().join(name), text).expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(folder.path().join(name), mode).expect("set");
+    }
+    let dumps = folder.path().join("dumps").display().to_string();
+    let line = line.replace("/dumps", &dumps).replace("sleep 3600", "true");
+    let mut command = std::process::Command::new("sh");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a path"));
+    let ran = finish({
+        command.args(["-c", &line]).env("PATH", path);
+        command
+    });
+    // All words are known, and what is not a JVM is refused before the wait.
+    assert!(ran.stderr.contains("[signal-not-caught]") || ran.stderr.contains("[no-space]"), "{line}{}", ran.stderr);
 }

@@ -43,8 +43,8 @@ fn what_is_no_dump_is_nobodys() {
         b"0x12 is an address\n",
         b"// Copyright\nfn main() {}\n",
     ] {
-        let source = Source::from_reader(std::io::Cursor::new(text.to_vec())).unwrap();
-        let error = detect(&source, &ReadOptions::default()).err();
+        let mut source = Source::from_reader(std::io::Cursor::new(text.to_vec())).unwrap();
+        let error = detect(&mut source, &ReadOptions::default()).err();
         let kind = error.as_ref().map(|error| error.kind());
         let is_nobodys = matches!(kind, Some(ReadErrorKind::UnknownFormat(_) | ReadErrorKind::NotSupported(_)));
         assert!(is_nobodys, "{}: {error:?}", String::from_utf8_lossy(text));
@@ -54,8 +54,8 @@ fn what_is_no_dump_is_nobodys() {
 #[test]
 fn text_around_a_dump_leaves_it_recognisable() {
     let wrapped = b"<html><pre>\n// Version: J2RE 6.0\n0x00CB03A0 [16] OBJ a/B\n\t\n</pre>\n";
-    let source = Source::from_reader(std::io::Cursor::new(wrapped.to_vec())).unwrap();
-    assert_eq!(detect(&source, &ReadOptions::default()).unwrap().name(), "ibm-classic");
+    let mut source = Source::from_reader(std::io::Cursor::new(wrapped.to_vec())).unwrap();
+    assert_eq!(detect(&mut source, &ReadOptions::default()).unwrap().name(), "ibm-classic");
 }
 
 /// Files that users have at hand beside dumps: what each is, and what to do.

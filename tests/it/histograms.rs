@@ -35,7 +35,7 @@ fn a_log_is_a_series() {
     // A dump that the last one called for is none of them.
     std::fs::copy("fixtures/hprof/tiny-8byte-segments.hprof", folder.path().join("heap-1.hprof")).expect("copied");
     let noted = run(&["trend", &folder.path().display().to_string(), "-f", "json"]).expect_code(0).stderr;
-    assert!(noted.contains("1 file of another kind left out") && noted.contains("heap-1.hprof"), "{noted}");
+    assert!(noted.contains("1 file of another kind or process left out") && noted.contains("heap-1.hprof"), "{noted}");
     let by_name = run(&["trend", &folder.path().display().to_string(), "-q", "-f", "json", "--all"]);
     let by_name = by_name.expect_code(0).json();
     assert_eq!(by_name["dumps"].as_array().map(Vec::len), Some(2));
@@ -138,4 +138,167 @@ fn a_series_has_a_page_with_a_chart() {
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;&amp;\\u{1b}x"), "{page}");
     let one = run(&["report", "--series", "fixtures/jvm_histogram/jdk7.txt", "-o", "-"]).expect_code(2);
     assert!(one.stderr.contains("2 dumps or more"), "{}", one.stderr);
+}
+
+/// The lines of a pod's log without what stands in front of them.
+fn pod_lines() -> Vec<String> {
+    let text = std::fs::read_to_string(project(POD)).expect("readable");
+    text.lines().map(|line| line.splitn(4, ' ').nth(3).unwrap_or_default().to_string()).collect()
+}
+
+/// Lines of a program that has much to say.
+fn chatter(bytes: usize) -> String {
+    let line =
+        "2026-11-25 11:58:00,000 INFO  [worker 7] shop.Orders - order 4711: class name unknown, num 12, count 3\n";
+    line.repeat(bytes / line.len() + 1)
+}
+
+#[test]
+fn a_table_behind_much_text_is_found() {
+    let types = |ran: crate::common::cmd::Ran| ran.expect_code(0).json()["types"].clone();
+    let (pod, stats) = (std::fs::read_to_string(project(POD)).expect("readable"), ["stats", "-", "-q", "-f", "json"]);
+    let expected = types(run(&["stats", POD, "-q", "-f", "json"]));
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("app.log").display().to_string();
+    for before in [
+        chatter(20_000),
+        chatter(3_000_000),
+        "Full thread dump OpenJDK\n".repeat(4000),
+        "{\"level\":\"info\",\"msg\":\"x\"}\n".repeat(4000),
+        "Gr\u{f6}\u{df}e ".repeat(9000) + "\n",
+    ] {
+        let text = before + &pod;
+        assert_eq!(types(run_with_input(&stats, text.as_bytes())), expected);
+        std::fs::write(&log, text).expect("written");
+        assert_eq!(types(run(&["stats", &log, "-q", "-f", "json"])), expected);
+        let trend = run(&["trend", &log, "-q", "-f", "json"]).expect_code(0).json();
+        assert_eq!(trend["dumps"].as_array().map(Vec::len), Some(3));
+    }
+    assert_eq!(run(&["info", &log]).expect_code(0).stderr, "");
+    // What begins behind 16 MiB is read by its name, which the refusal says.
+    let text = chatter(17 << 20) + &pod;
+    let refused = run_with_input(&stats, text.as_bytes()).expect_code(2);
+    assert!(
+        refused.stderr.contains("--input-format") && refused.stderr.contains("|jvm-histogram|"),
+        "{}",
+        refused.stderr
+    );
+    let named = run_with_input(&[&stats[..], &["--input-format", "jvm-histogram"]].concat(), text.as_bytes());
+    assert_eq!(types(named), expected);
+    // Words of a heading within other text are none.
+    for text in [chatter(20_000), chatter(20_000) + "num #instances #bytes class\n", "\0".repeat(9000) + &pod] {
+        run_with_input(&stats, text.as_bytes()).expect_code(2);
+    }
+}
+
+#[test]
+fn a_container_log_of_json_lines_is_read() {
+    let of_pod = |file: &str| run(&["trend", file, "-q", "-f", "json", "--all"]).expect_code(0).json();
+    let times: Vec<String> =
+        std::fs::read_to_string(project(POD)).expect("readable").lines().map(|line| line[..30].into()).collect();
+    let json =
+        |text: &str, time: &str| serde_json::json!({"log": format!("{text}\n"), "stream": "stdout", "time": time});
+    let docker: Vec<String> =
+        pod_lines().iter().zip(&times).map(|(text, time)| json(text, time).to_string() + "\n").collect();
+    let noise =
+        serde_json::json!({"log": "hello \"class\" name\n", "stream": "stderr", "time": times[0]}).to_string() + "\n";
+    // A logger's message of many lines is one of JSON.
+    let logger = serde_json::json!({"@timestamp": times[0], "message": pod_lines().join("\n")}).to_string() + "\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut expected = of_pod(POD);
+    let (dumps, types) = (expected["dumps"].take(), expected["types"].take());
+    for before in ["".to_string(), noise.repeat(1000)] {
+        let path = folder.path().join("docker.log").display().to_string();
+        std::fs::write(&path, before.clone() + &docker.concat()).expect("written");
+        let answer = of_pod(&path);
+        assert_eq!(answer["types"], types);
+        for (found, wanted) in answer["dumps"].as_array().expect("dumps").iter().zip(dumps.as_array().expect("dumps")) {
+            assert_eq!(found["taken_at"], wanted["taken_at"]);
+        }
+        let one = run_with_input(&["stats", "-", "-q", "-f", "json"], (before + &logger).as_bytes()).expect_code(0);
+        assert_eq!(one.json()["types"], run(&["stats", POD, "-q", "-f", "json"]).json()["types"]);
+    }
+    // What is around the table in another way is not taken for a name.
+    let foreign: String = pod_lines().iter().map(|line| format!("{{\"line\":\"{line}\",\"x\":\"1\"}}\n")).collect();
+    let ran = run_with_input(&["stats", "-", "-f", "json", "--input-format", "jvm-histogram"], foreign.as_bytes());
+    let known: Vec<String> = names_of(&run(&["stats", POD, "-q", "-f", "json"]).json());
+    assert!(ran.code != 0 || names_of(&ran.json()).iter().all(|name| known.contains(name)), "{}", ran.stdout);
+}
+
+fn names_of(answer: &serde_json::Value) -> Vec<String> {
+    let rows = answer["types"].as_array().into_iter().flatten();
+    rows.map(|row| row["type"].as_str().expect("a name").to_string()).collect()
+}
+
+/// An application's logger has words in front of the first line of a message alone.
+#[test]
+fn rows_without_the_words_before_their_heading_are_read() {
+    let stats = |text: &str| run_with_input(&["stats", "-", "-f", "json"], text.as_bytes());
+    for (file, heading) in
+        [(POD, " num  "), ("fixtures/jvm_histogram/openj9.txt", "  num "), (SOS, " MT "), (REPORT, "Object Bytes")]
+    {
+        let text = match file {
+            POD => pod_lines().join("\n"),
+            file => std::fs::read_to_string(project(file)).expect("readable"),
+        };
+        let plain = stats(&text).expect_code(0);
+        for words in ["INFO", "2026-11-25 12:00:00,250 INFO shop.Main -"] {
+            let prefixed = text.replacen(heading, &format!("{words} {heading}"), 1);
+            let ran = stats(&prefixed).expect_code(0);
+            assert_eq!((&ran.json()["types"], &ran.stderr), (&plain.json()["types"], &plain.stderr), "{file} {words}");
+        }
+    }
+    // Numbers that are not known to be such are said, and are no names.
+    let broken = "num #instances #bytes class name\n 1: 1 234 56 789 L$Session\n 2: 3 24 A\nTotal 3 24\n";
+    let ran = stats(broken).expect_code(0);
+    assert!(names_of(&ran.json()) == ["A"] && ran.stderr.contains("bad-row"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Of a log that says how long the JVM has run, the slope is by that.
+#[test]
+fn times_since_the_start_are_times() {
+    let table = |uptime: &str, count: u64| {
+        let in_front = format!("[{uptime}][trace][gc,classhisto] GC({count})");
+        format!(
+            "{in_front} Class Histogram (before full gc)\n{in_front}  num     #instances         #bytes  class name (module)\n\
+             {in_front} ---\n{in_front}    1: {count} {}  L$Session\n{in_front} Total {count} {}\n",
+            count * 16,
+            count * 16
+        )
+    };
+    let trend = |text: &str| run_with_input(&["trend", "-", "-q", "-f", "json"], text.as_bytes()).expect_code(0).json();
+    let steady = table("10.500s", 1000) + &table("20,500s", 2000) + &table("30.500s", 3000);
+    let answer = trend(&steady);
+    assert_eq!(answer["types"][0]["objects_per_hour"], 360_000, "{answer}");
+    assert_eq!(answer["dumps"][0]["taken_at"], serde_json::Value::Null);
+    // The JVM was started again between them: no time from one to the next is known.
+    let answer = trend(&(steady + &table("5.000s", 4000)));
+    assert_eq!(answer["types"][0]["objects_per_hour"], serde_json::Value::Null, "{answer}");
+}
+
+#[test]
+fn a_limit_that_is_near_is_told_in_seconds() {
+    // 480,000 bytes an hour are 133 a second.
+    let ran = run(&["trend", SOS, "-q", "-f", "json", "--until", "1873000"]).expect_code(0);
+    assert_eq!(ran.json()["types"][0]["hours_to_limit"], 0.002);
+    let ran = run(&["trend", SOS, "-q", "-f", "csv", "--until", "1873000"]).expect_code(0);
+    assert!(ran.stderr.contains("are reached in about 7 s"), "{}", ran.stderr);
+}
+
+/// Two processes of one folder are no series.
+#[test]
+fn histograms_of_another_process_are_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(project("fixtures/jvm_histogram/jdk7.txt")).expect("readable");
+    let names =
+        ["99-20261125-120000.000", "99-20261125-120100.000", "4711-20261125-120000.000", "4711-20261125-120100.000"];
+    for (name, strings) in names.iter().zip(["10", "20", "3000", "3100"]) {
+        std::fs::write(folder.path().join(format!("heap-{name}.txt")), text.replace("3000", strings)).expect("written");
+    }
+    std::fs::write(folder.path().join("heap-4711-20261125-120200.000.txt"), text.replace("3000", "3200"))
+        .expect("written");
+    let path = folder.path().display().to_string();
+    let ran = run(&["trend", &path, "-f", "json", "--all", "--type", "=java.lang.String"]).expect_code(0);
+    assert_eq!(ran.json()["types"][0]["objects"], serde_json::json!([3001, 3101, 3201]));
+    assert!(ran.stderr.contains("2 files of another kind or process left out"), "{}", ran.stderr);
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
-pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_text};
+pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_text, rounded_hours};
 
 use super::dump_comparison::{DiffBy, DumpSide};
 use super::error::MIN_JUDGED_DUMPS;
@@ -139,13 +139,13 @@ impl TrendBuilder {
                 return Err(AnswerError::NeedsObjects);
             }
             let side = DumpSide::of_allocations(dump, allocations, scope, heaps, *by)?;
-            self.add_side(dump, side, allocations.dumps.last().and_then(|moment| moment.unix_ms));
+            self.add_side(dump, side, (allocations.dumps.last().and_then(|moment| moment.unix_ms), None));
             return Ok(());
         }
         heaps.check_on_objects()?;
         let chosen = dump.info().snapshots.iter().find(|one| one.chosen);
-        let taken_unix_ms = chosen.and_then(|one| one.unix_ms);
-        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, taken_unix_ms);
+        let times = chosen.map(|one| (one.unix_ms, one.uptime_ms));
+        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, times.unwrap_or_default());
         Ok(())
     }
 
@@ -160,20 +160,25 @@ impl TrendBuilder {
             if place > 0 {
                 self.announce_dump(&format!("{file} ({})", place + 1));
             }
-            self.add_side(dump, side, dump.info().snapshots.get(place).and_then(|one| one.unix_ms));
+            let times = dump.info().snapshots.get(place).map(|one| (one.unix_ms, one.uptime_ms));
+            self.add_side(dump, side, times.unwrap_or_default());
         }
         Ok(())
     }
 
-    fn add_side(&self, dump: &OpenDump, side: DumpSide, taken_unix_ms: Option<i64>) {
+    /// Adds the rows of a dump, with its times since 1970 and since the start of its program.
+    fn add_side(&self, dump: &OpenDump, side: DumpSide, (taken_unix_ms, uptime_ms): (Option<i64>, Option<i64>)) {
         let DumpSide { totals, amounts_by_name: amounts, .. } = side;
         let mut added = self.lock_added();
         let AddedDumps { dumps, row_numbers, values_by_row: values } = &mut *added;
         let number = dumps.len().saturating_sub(1);
         let Some(entry) = dumps.last_mut() else { return };
         entry.format = Some(dump.info().format.to_string());
-        entry.taken_unix_ms = taken_unix_ms.or_else(|| unix_ms_in_file_name(&entry.file));
+        // Of a log its name says no more than the day.
+        let of_file = || unix_ms_in_file_name(&entry.file).filter(|_| dump.info().snapshots.len() < 2);
+        entry.taken_unix_ms = taken_unix_ms.or_else(of_file);
         entry.taken_at = entry.taken_unix_ms.map(utc_text);
+        entry.uptime_ms = uptime_ms;
         match dump.content() {
             Content::Allocations(_) => {
                 entry.total_bytes = Some(totals.shallow_bytes);
@@ -219,6 +224,7 @@ impl TrendBuilder {
             return Err(AnswerError::TooFewDumps(read_count, least));
         }
         let is_read = |dump: &TrendDump| dump.format.is_some();
+        use_uptimes_without_times(&mut dumps);
         let all_have_times = dumps.iter().filter(|dump| is_read(dump)).all(|dump| dump.taken_unix_ms.is_some());
         // From the number of a dump to its place.
         let mut order: Vec<usize> = (0..dumps.len()).collect();
@@ -312,5 +318,16 @@ impl TrendBuilder {
         trend.rows = TrendRows::new(options.by, rows, hidden);
         (trend.limit_results, trend.growing_all_flat_counts, trend.growth_sentences) = (over, counts, growing);
         Ok(trend)
+    }
+}
+
+/// Where not all dumps that were read say when they were taken, but all say how long their program had run, which goes forward, the
+/// slope is by that.
+fn use_uptimes_without_times(dumps: &mut [TrendDump]) {
+    let read = || dumps.iter().filter(|dump| dump.format.is_some());
+    let uptimes: Option<Vec<i64>> = read().map(|dump| dump.uptime_ms).collect();
+    let goes_forward = uptimes.is_some_and(|times| times.is_sorted());
+    if goes_forward && read().any(|dump| dump.taken_unix_ms.is_none()) {
+        dumps.iter_mut().for_each(|dump| dump.taken_unix_ms = dump.uptime_ms);
     }
 }

@@ -38,6 +38,9 @@ pub struct TrendDump {
     pub allocations: Option<u64>,
     #[serde(skip)]
     pub(super) taken_unix_ms: Option<i64>,
+    /// Time since the start of its program, where it says that.
+    #[serde(skip)]
+    pub(super) uptime_ms: Option<i64>,
     /// Shallow bytes of all objects, asked for or not.
     #[serde(skip)]
     pub(super) heap_bytes: u64,
@@ -126,6 +129,7 @@ pub struct TrendRow {
     /// The same of objects.
     pub objects_per_hour: Option<i64>,
     /// Time until the heap is as large as it must not be, at this slope alone.
+    #[serde(serialize_with = "serialize_rounded")]
     pub hours_to_limit: Option<f64>,
     /// Steps at which it grew.
     pub steps_up: usize,
@@ -140,6 +144,15 @@ pub struct TrendRow {
     /// From the least to the most that it has.
     #[serde(skip)]
     pub(super) range_bytes: u64,
+}
+
+/// Hours to a third of a second.
+pub fn rounded_hours(hours: f64) -> f64 {
+    (hours * 10_000.0).round() / 10_000.0
+}
+
+fn serialize_rounded<S: Serializer>(hours: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    hours.map(rounded_hours).serialize(serializer)
 }
 
 fn is_unnamed(name: &KeyedValue<String>) -> bool {
@@ -230,10 +243,10 @@ impl DumpsTrend {
         row
     }
 
-    /// Steps of so many bytes until the heap is as large as it must not be, to hundredths; `None` where it never is.
+    /// Steps of so many bytes until the heap is as large as it must not be; `None` where it never is.
     fn steps_to_limit(&self, bytes_a_step: i64) -> Option<f64> {
         let left = self.until_bytes?.saturating_sub(self.total_bytes_by_dump.last().copied()?);
-        (bytes_a_step > 0).then(|| (left as f64 / bytes_a_step as f64 * 100.0).round() / 100.0)
+        (bytes_a_step > 0).then(|| left as f64 / bytes_a_step as f64)
     }
 
     /// A row with all that is shown. O(dumps x dumps) for the slope.

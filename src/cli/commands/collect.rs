@@ -213,7 +213,7 @@ fn run_series(args: &Args, to_output: bool, session: &Session) -> Result<Command
     crate::files::wait_if_signalled();
     let is_refused = matches!(ended.end, SeriesEnd::Refused(_));
     if is_refused || !args.quiet {
-        session.print_sentence(&ended.end_sentence());
+        ended.end_lines().iter().for_each(|line| session.print_sentence(line));
     }
     let has_never_held =
         args.when.is_some() && ended.condition_dump_count == 0 && matches!(ended.end, SeriesEnd::Complete);

@@ -260,7 +260,7 @@ fn check_is_dump(file: &Path) -> Result<()> {
         bail!("is no file that can be read again");
     }
     if !is_index(file) {
-        detect(&Source::open(file)?, &ReadOptions::default())?;
+        detect(&mut Source::open(file)?, &ReadOptions::default())?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `heapdump trend`: what grew over many dumps.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -173,8 +173,21 @@ pub(super) fn ask_trend(
     Ok((answer, failed, problems.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
+/// What the files of one series have in common: the end of their names, without that of a packing, and, where `collect` has named
+/// them (`heap-PID-TIME`), the process.
+fn series_key(path: &Path) -> (OsString, Option<String>) {
+    let is_packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+    let plain = if is_packed { path.with_extension("") } else { path.to_path_buf() };
+    let name = plain.file_stem().unwrap_or_default().to_string_lossy();
+    let pid = match name.strip_prefix("heap-").map(|rest| rest.split('-').collect::<Vec<_>>()).as_deref() {
+        Some([pid, _day, _time]) => Some(pid.to_string()),
+        _ => None,
+    };
+    (plain.extension().unwrap_or_default().to_owned(), pid)
+}
+
 /// The files of each folder in its place, by name, without those that are hidden. A folder of histograms may have a dump too, which
-/// the last one called for: of several kinds, by the ends of their names, that with the most files is the series.
+/// the last one called for, or histograms of another process: of several series the one with the most files is meant.
 fn with_folders_expanded(files: &[PathBuf], note: impl Fn(&str)) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {
@@ -186,19 +199,18 @@ fn with_folders_expanded(files: &[PathBuf], note: impl Fn(&str)) -> Result<Vec<P
         let entries = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
         let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         inside.sort();
-        let packed = |path: &Path| path.extension().is_some_and(|end| end == "gz" || end == "zst");
-        let kind = |path: &Path| match packed(path) {
-            true => path.with_extension("").extension().map(OsStr::to_owned),
-            false => path.extension().map(OsStr::to_owned),
-        };
-        let mut counts: HashMap<Option<OsString>, usize> = HashMap::new();
-        inside.iter().for_each(|path| *counts.entry(kind(path)).or_default() += 1);
-        let most = counts.values().max().copied().unwrap_or(0);
+        let series = inside.iter().fold(HashMap::new(), |mut counts: HashMap<_, (usize, &Path)>, path| {
+            let (count, last) = counts.entry(series_key(path)).or_insert((0, path));
+            (*count, *last) = (*count + 1, path);
+            counts
+        });
+        // Of as many files the last one by name.
+        let most = series.into_iter().max_by_key(|(_, most)| *most).map(|(key, _)| key);
         let (series, others): (Vec<PathBuf>, Vec<PathBuf>) =
-            inside.into_iter().partition(|path| counts[&kind(path)] == most);
+            inside.into_iter().partition(|path| Some(series_key(path)) == most);
         if let [first, ..] = &others[..] {
             let (folder, others) = (file.display(), count_with_noun(others.len() as u64, "files"));
-            note(&format!("note: {folder}: {others} of another kind left out: {}", first.display()));
+            note(&format!("note: {folder}: {others} of another kind or process left out: {}", first.display()));
         }
         found.extend(series);
     }

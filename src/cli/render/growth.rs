@@ -3,7 +3,7 @@
 use super::shared_columns::{hideable_column, type_words_if};
 use crate::answers::diff::{DiffColumn, DiffRow, DiffValue, GROWTH_PERCENT, Measure, growth_percent_words};
 use crate::answers::figure::PATH;
-use crate::answers::trend::{DumpsTrend, TrendRow, hours_text};
+use crate::answers::trend::{DumpsTrend, TrendRow, hours_text, rounded_hours};
 use crate::answers::{Diff, DiffBy};
 use crate::names::shorten_middle;
 use crate::report::{Cell, Column, ColumnUnit, Columns, Present, Style, Table, TextPage, escape_controls};
@@ -123,7 +123,7 @@ impl DumpsTrend {
             .add_if(self.has_size_limit(), Column::word("hours_to_limit", "Reached in"), move |row| {
                 match row.hours_to_limit {
                     Some(hours) if is_text => Cell::text(hours_text(hours)),
-                    Some(hours) => Cell::JsonLiteral(format!("{hours}")),
+                    Some(hours) => Cell::JsonLiteral(format!("{}", rounded_hours(hours))),
                     None => Cell::Missing,
                 }
             })

@@ -19,7 +19,7 @@ use super::process::{Process, free_memory_bytes};
 use super::process_watch::ProcessWatch;
 use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{DumpOutcome, DumpRequest};
-use super::{CollectPlan, Collected};
+use super::{CollectOptions, CollectPlan, Collected};
 use crate::units::format_bytes;
 use ipc::{DiagnosticPort, IpcError, PortAddress, UNKNOWN_COMMAND_ERROR, decode_text};
 use session::{SessionOptions, run_session};
@@ -117,16 +117,25 @@ fn diagnostic_port_of(process: &Process) -> Result<Option<DiagnosticPort<'_>>, R
         .map(|socket| DiagnosticPort { process, address: PortAddress::HeldDescriptor(socket) }))
 }
 
+/// May a dump be asked for? Nothing is asked. Error: `diagnostics-disabled`, `socket-missing`.
+pub(super) fn check_can_dump(process: &Process, options: &CollectOptions) -> Result<(), Refusal> {
+    port_for_dump(process, options).map(drop)
+}
+
+fn port_for_dump<'p>(process: &'p Process, options: &CollectOptions) -> Result<DiagnosticPort<'p>, Refusal> {
+    match &options.runtime_socket {
+        Some(path) => Ok(DiagnosticPort { process, address: PortAddress::Path(path.clone()) }),
+        None => diagnostic_port_of(process)?.ok_or_else(|| no_socket_refusal(process)),
+    }
+}
+
 pub(super) fn dump(
     process: &Process,
     mut request: DumpRequest<'_>,
     collected: &mut Collected,
 ) -> Result<DumpOutcome, Refusal> {
     let options = request.options;
-    let port = match &options.runtime_socket {
-        Some(path) => DiagnosticPort { process, address: PortAddress::Path(path.clone()) },
-        None => diagnostic_port_of(process)?.ok_or_else(|| no_socket_refusal(process))?,
-    };
+    let port = port_for_dump(process, options)?;
     let limit = options.silence_limit.unwrap_or(super::process_watch::DEFAULT_SILENCE_LIMIT);
     let version = ask_version(&port, limit)?.or_else(|| version_by_path(process)).unwrap_or_else(|| "3.1".into());
     collected.runtime_version = Some(version.clone());

@@ -43,10 +43,7 @@ pub(super) fn connect(
     if let Some(path) = socket {
         return connect_to(process, path, &path.display().to_string());
     }
-    if data.is_some_and(PerfData::is_attach_disabled) {
-        let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
-        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint("only a restart without it helps"));
-    }
+    check_attachable(process, data)?;
     let name = attach_file_name(process);
     for folder in [open_working_folder(process), open_tmp_folder(process)].into_iter().flatten() {
         remove_old_attach_file(process, &folder, &name);
@@ -64,6 +61,18 @@ pub(super) fn connect(
             .with_hint("this version of Java opens it once only: nothing but a restart helps"));
     }
     wake_and_connect(process, patience)
+}
+
+/// Has it a socket, or may it open one? Nothing is asked. Error: `diagnostics-disabled`, `signal-not-caught`.
+pub(crate) fn check_attachable(process: &Process, data: Option<&PerfData>) -> Result<(), Refusal> {
+    if data.is_some_and(PerfData::is_attach_disabled) {
+        let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
+        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).with_hint("only a restart without it helps"));
+    }
+    if has_socket(process) || process.state()?.catches(Signal::QUIT) {
+        return Ok(());
+    }
+    Err(process.signal_not_caught_refusal("SIGQUIT"))
 }
 
 /// The socket that is there; a file that nobody listens behind is none. What cannot be looked at is not taken for absent: a
@@ -101,7 +110,7 @@ fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<U
 }
 
 /// Is there a socket that somebody may listen behind? Nothing is asked.
-pub(crate) fn has_socket(process: &Process) -> bool {
+fn has_socket(process: &Process) -> bool {
     let path = format!("/tmp/.java_pid{}", process.namespace_pid);
     open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
 }

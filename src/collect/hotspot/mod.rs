@@ -21,11 +21,11 @@ use super::process::Process;
 use super::process_watch::{DEFAULT_SILENCE_LIMIT, ProcessWatch};
 use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{DumpOutcome, DumpRequest};
-use super::{CollectPlan, Collected};
+use super::{CollectOptions, CollectPlan, Collected};
 use crate::units::format_bytes;
-pub(super) use attach::has_socket;
+pub(super) use attach::check_attachable;
 use histogram::ask_for_histogram;
-pub(super) use perfdata::PerfData;
+pub(super) use perfdata::{PerfData, PerfDataFile};
 use transfer::{DumpAnswer, DumpChannel, FIRST_VERSION_WITH_SEGMENT_FILES, RequestOptions, Transfer};
 
 /// The first that writes into what is there already.
@@ -37,6 +37,24 @@ const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
 /// The same of a histogram, which collects garbage and counts: measured 0.5 s for 240 MiB of small objects on a loaded machine.
 const HISTOGRAM_PAUSE_PER_GIB: Duration = Duration::from_secs(2);
 
+/// May a dump or histogram be asked for? Nothing is asked. Error: `too-old`, `diagnostics-disabled`, `signal-not-caught`.
+pub(super) fn check_can_dump(process: &Process, options: &CollectOptions) -> Result<(), Refusal> {
+    let data = PerfData::of(process);
+    java_version_for_dump(process, data.as_ref())?;
+    if options.runtime_socket.is_some() { Ok(()) } else { check_attachable(process, data.as_ref()) }
+}
+
+/// 8, 11, 17, as far as it is known. Error: `too-old`.
+fn java_version_for_dump(process: &Process, data: Option<&PerfData>) -> Result<Option<u32>, Refusal> {
+    let major = data.and_then(PerfData::java_major_version).or_else(|| java_8_by_path(process));
+    if let Some(old) = major.filter(|&major| major < 8) {
+        let text = format!("Java {old}: too old: no heap snapshot over its diagnostics");
+        let hint = format!("its own JDK's jmap may do: jmap -dump:live,format=b,file=FILE {}", process.pid);
+        return Err(Refusal::new(RefusalCode::TooOld, text).with_hint(hint));
+    }
+    Ok(major)
+}
+
 pub(super) fn dump(
     process: &Process,
     mut request: DumpRequest<'_>,
@@ -45,15 +63,11 @@ pub(super) fn dump(
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
-    let major = data.and_then(PerfData::java_major_version).or_else(|| java_8_by_path(process));
+    let major = java_version_for_dump(process, data)?;
     collected.runtime_version = data.and_then(|data| data.full_java_version().map(String::from));
-    if let Some(old) = major.filter(|&major| major < 8) {
-        let text = format!("Java {old}: too old: no heap snapshot over its diagnostics");
-        let hint = format!("its own JDK's jmap may do: jmap -dump:live,format=b,file=FILE {}", process.pid);
-        return Err(Refusal::new(RefusalCode::TooOld, text).with_hint(hint));
-    }
     let rss = process.rss_bytes();
-    let heap = data.and_then(PerfData::used_heap_bytes).map_or(rss, |heap| heap.min(rss));
+    let counted = data.and_then(PerfData::used_heap_bytes).filter(|&heap| heap > 0);
+    let heap = counted.map_or(rss, |heap| heap.min(rss));
     let is_histogram = options.take_histogram;
     let expected = if is_histogram { 0 } else { heap / 100 * DUMP_SIZE_PERCENT_OF_HEAP };
     let (pause, work) = match is_histogram {

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::time::Duration;
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
@@ -28,21 +28,12 @@ const JAVA_VERSION_COUNTER: &str = "java.property.java.version";
 const SPECIFICATION_VERSION_COUNTER: &str = "java.property.java.vm.specification.version";
 const COMMAND_COUNTER: &str = "sun.rt.javaCommand";
 const CAPABILITIES_COUNTER: &str = "sun.rt.jvmCapabilities";
-const FLAGS_COUNTER: &str = "java.rt.vmFlags";
-const ARGUMENTS_COUNTER: &str = "java.rt.vmArgs";
 const POLICY_COUNTER: &str = "sun.gc.policy.name";
 /// Ticks in a second, in which times are counted.
 const TICK_FREQUENCY_COUNTER: &str = "sun.os.hrt.frequency";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
-const TEXT_COUNTERS: [&str; 7] = [
-    JAVA_VERSION_COUNTER,
-    SPECIFICATION_VERSION_COUNTER,
-    COMMAND_COUNTER,
-    CAPABILITIES_COUNTER,
-    FLAGS_COUNTER,
-    ARGUMENTS_COUNTER,
-    POLICY_COUNTER,
-];
+const TEXT_COUNTERS: [&str; 5] =
+    [JAVA_VERSION_COUNTER, SPECIFICATION_VERSION_COUNTER, COMMAND_COUNTER, CAPABILITIES_COUNTER, POLICY_COUNTER];
 
 /// The counters of a JVM, as far as they matter.
 #[derive(Debug, Default)]
@@ -57,28 +48,43 @@ pub(crate) struct PerfData {
     ticks_per_second: i64,
 }
 
-impl PerfData {
-    /// Reads the counters of a process; nothing where it has none, or another user's file is in their place.
-    pub(crate) fn of(process: &Process) -> Option<Self> {
+/// The file of a process's counters, to be read again and again.
+#[derive(Debug)]
+pub(crate) struct PerfDataFile(File);
+
+impl PerfDataFile {
+    /// The file that a process has in its memory; nothing where it has none. One that another process of this number has left is
+    /// not believed.
+    pub(crate) fn open(process: &Process) -> Option<Self> {
         let folder = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mapped = process.mapped_files().ok()?;
         let tmp = open_in_root(process, "/tmp", folder).ok()?;
         let names = Dir::read_from(&tmp).ok()?.flatten();
         let names = names.map(|entry| entry.file_name().to_owned());
-        for name in names.filter(|name| name.to_bytes().starts_with(b"hsperfdata_")) {
-            let Ok(folder) = openat(&tmp, name, folder | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
-                continue;
-            };
+        names.filter(|name| name.to_bytes().starts_with(b"hsperfdata_")).find_map(|name| {
+            let end = format!("/{}/{}", name.to_string_lossy(), process.namespace_pid);
+            mapped.iter().find(|file| file.ends_with(&end))?;
+            let folder = openat(&tmp, name, folder | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let Ok(file) = openat(&folder, process.namespace_pid.to_string(), flags, Mode::empty()) else { continue };
-            // A file that a process of this number left, of another user.
-            if rustix::fs::fstat(&file).is_ok_and(|facts| facts.st_uid != process.uid) {
-                continue;
-            }
-            let mut bytes = Vec::new();
-            File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-            return Self::parse(&bytes);
-        }
-        None
+            let file = openat(&folder, process.namespace_pid.to_string(), flags, Mode::empty()).ok()?;
+            let is_own = rustix::fs::fstat(&file).is_ok_and(|facts| facts.st_uid == process.uid);
+            is_own.then(|| PerfDataFile(file.into()))
+        })
+    }
+
+    /// The counters as they are now.
+    pub(crate) fn read(&self) -> Option<PerfData> {
+        let mut file = &self.0;
+        let mut bytes = Vec::new();
+        file.rewind().and_then(|()| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)).ok()?;
+        PerfData::parse(&bytes)
+    }
+}
+
+impl PerfData {
+    /// The counters of a process as they are now; nothing where it has none.
+    pub(crate) fn of(process: &Process) -> Option<Self> {
+        PerfDataFile::open(process)?.read()
     }
 
     /// Reads the counters' file; nothing where it is none. What it takes is bounded by its size.
@@ -152,17 +158,12 @@ impl PerfData {
         self.text_counter(CAPABILITIES_COUNTER).is_some_and(|letters| letters.starts_with('0'))
     }
 
-    /// Bytes of the heap in use, garbage included. Not known of collectors that count otherwise.
+    /// Bytes of the heap in use, garbage included, as counted at the latest collection: none before the first. Not known of ZGC and
+    /// Shenandoah, which count otherwise and name no policy.
     pub(crate) fn used_heap_bytes(&self) -> Option<u64> {
-        let flags = self.text_counter(FLAGS_COUNTER).unwrap_or_default();
-        let arguments = self.text_counter(ARGUMENTS_COUNTER).unwrap_or_default();
-        let counts_otherwise = |text: &str| text.contains("+UseZGC") || text.contains("+UseShenandoahGC");
-        if counts_otherwise(flags) || counts_otherwise(arguments) {
-            return None;
-        }
+        self.text_counter(POLICY_COUNTER)?;
         let used = self.used_bytes_by_space.iter().map(|&bytes| bytes.max(0) as u64);
-        let bytes = used.fold(0u64, u64::saturating_add);
-        (bytes > 0).then_some(bytes)
+        Some(used.fold(0u64, u64::saturating_add))
     }
 
     /// The most bytes that the heap may have (`-Xmx`). Each generation of G1 may have all of them, and some bytes of padding.
@@ -246,7 +247,7 @@ mod tests {
         bytes
     }
 
-    const ENTRIES: [(&str, Result<i64, &str>); 13] = [
+    const ENTRIES: [(&str, Result<i64, &str>); 14] = [
         ("java.property.java.version", Err("1.8.0_402")),
         ("java.property.java.vm.specification.version", Err("1.8")),
         ("sun.gc.generation.0.space.0.used", Ok(1000)),
@@ -256,6 +257,7 @@ mod tests {
         ("sun.gc.generation.1.maxCapacity", Ok(4000)),
         ("sun.gc.generation.1.space.0.maxCapacity", Ok(4000)),
         ("sun.rt.jvmCapabilities", Err("0000")),
+        ("sun.gc.policy.name", Err("Copy:MSC")),
         ("sun.gc.collector.0.time", Ok(5_000_000)),
         ("sun.gc.collector.1.time", Ok(2_000_000)),
         ("sun.gc.collector.1.lastEntryTime", Ok(9_000_000)),
@@ -276,8 +278,23 @@ mod tests {
         }
         let with_g1 = [&ENTRIES[..], &[("sun.gc.policy.name", Err("GarbageFirst"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_g1)).expect("counters").max_heap_bytes(), Some(4000));
-        let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
+        let is_policy = |entry: &&(&str, Result<i64, &str>)| entry.0 == "sun.gc.policy.name";
+        let with_zgc: Vec<_> = ENTRIES.iter().filter(|entry| !is_policy(entry)).copied().collect();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").used_heap_bytes(), None);
+        let fresh = ENTRIES.map(|(name, value)| (name, if name.ends_with(".used") { Ok(0) } else { value }));
+        assert_eq!(PerfData::parse(&written(true, &fresh)).expect("counters").used_heap_bytes(), Some(0));
+    }
+
+    /// A file that an ended process of the same number has left is in nobody's memory.
+    #[test]
+    fn what_another_process_has_left_is_not_believed() {
+        let folder = tempfile::Builder::new().prefix("hsperfdata_").tempdir_in("/tmp").expect("a folder");
+        let path = folder.path().join(std::process::id().to_string());
+        let bytes = written(true, &ENTRIES);
+        assert!(PerfData::parse(&bytes).is_some());
+        std::fs::write(path, bytes).expect("written");
+        let process = Process::open(std::process::id()).expect("this process");
+        assert!(PerfData::of(&process).is_none());
     }
 
     /// Entries that lie in each other would be read again and again, each with a name of all that follows.

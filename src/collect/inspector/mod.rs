@@ -21,7 +21,7 @@ use super::process::Process;
 use super::process_watch::ProcessWatch;
 use super::refusal::{Refusal, RefusalCode};
 use super::request::{DumpOutcome, DumpRequest};
-use super::{Collected, TargetRuntime};
+use super::{CollectOptions, Collected, TargetRuntime};
 use find::choose_target;
 pub(super) use find::{find_inspector, list_target_fields};
 use plan::{plan_dump, plan_dump_without_process};
@@ -37,6 +37,19 @@ const SNAPSHOT_REQUEST_ID: u64 = 2;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 const DISABLE_REQUEST_ID: u64 = 3;
 
+/// May a snapshot be asked for? Of a process without an inspector nothing is asked but who answers at its ports. Error:
+/// `needs-open-inspector`, `signal-not-caught`, `port-taken`, `diagnostics-disabled`, what the system says.
+pub(super) fn check_can_dump(
+    process: &Process,
+    runtime: TargetRuntime,
+    options: &CollectOptions,
+) -> Result<(), Refusal> {
+    match find_inspector(process, true) {
+        Some(_) => Ok(()),
+        None => opened_inspector::check_can_open(process, runtime, options.open_inspector),
+    }
+}
+
 /// Takes a snapshot, in the session that is in its place or in one of its own. Where there is a place for one the session stays
 /// open there: V8 forgets the ids of objects when one ends.
 pub(super) fn dump(
@@ -47,18 +60,17 @@ pub(super) fn dump(
     collected: &mut Collected,
 ) -> Result<DumpOutcome, Refusal> {
     let open = place.as_deref_mut().and_then(Option::take);
-    let mut session = open.map_or_else(|| InspectorSession::open(process, runtime, &mut request, collected), Ok)?;
+    let mut session = open.map_or_else(|| InspectorSession::open(process, runtime, request.options, collected), Ok)?;
     collected.runtime_version = session.runtime_version.clone();
     // A page's memory and CPU time are those of a process of its own, which cannot be told.
     let watched = process.filter(|_| runtime == TargetRuntime::Node);
-    if !std::mem::take(&mut session.is_announced) {
-        let heap = session.ask_used_heap_bytes()?;
-        let version = session.runtime_version.as_deref().unwrap_or_default();
-        request.seek_approval(match watched {
-            Some(process) => plan_dump(process, version, heap, &request),
-            None => plan_dump_without_process(session.socket.peer(), collected, heap, &request),
-        })?;
-    }
+    // In a session that was just opened for it too: what a snapshot takes is known by the heap alone.
+    let heap = session.ask_used_heap_bytes()?;
+    let version = session.runtime_version.as_deref().unwrap_or_default();
+    request.seek_approval(match watched {
+        Some(process) => plan_dump(process, version, heap, &request),
+        None => plan_dump_without_process(session.socket.peer(), collected, heap, &request),
+    })?;
     let DumpRequest { options, file, supervisor } = request;
     if place.is_some() && runtime == TargetRuntime::Node {
         session.ask_for_end_notice()?;

@@ -29,15 +29,9 @@ const CLOSE_REQUEST_ID: u64 = 9;
 const CLOSING_SCRIPT: &str = "(inspector => void setTimeout(() => inspector.close(), 500))\
                        (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector'))";
 
-/// Opens the inspector, where the user allows it and the signal does no harm. Error: `needs-open-inspector`,
-/// `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium; what the system says where the inspector
-/// could not be reached, and so not be closed.
-pub(super) fn open(
-    process: &Process,
-    runtime: TargetRuntime,
-    is_allowed: bool,
-    limit: Duration,
-) -> Result<(Inspector, OpenedInspector), Refusal> {
+/// May the inspector be opened? Nothing is asked. Error: `needs-open-inspector`, `signal-not-caught`, `port-taken`,
+/// `diagnostics-disabled` of Chromium; what the system says where the inspector could not be reached, and so not be closed.
+pub(super) fn check_can_open(process: &Process, runtime: TargetRuntime, is_allowed: bool) -> Result<(), Refusal> {
     let pid = process.pid;
     if runtime != TargetRuntime::Node {
         let text = format!("process {pid} has no remote debugging port open");
@@ -63,7 +57,19 @@ pub(super) fn open(
         let text = format!("port {port} is used by {holder}");
         return Err(Refusal::new(RefusalCode::PortTaken, text).with_hint("nothing was sent"));
     }
-    run_in_network_namespace_of(process, || ())?;
+    run_in_network_namespace_of(process, || ())
+}
+
+/// Opens the inspector, where the user allows it and the signal does no harm. Error: as [`check_can_open`]; `target-died`,
+/// `timeout`.
+pub(super) fn open(
+    process: &Process,
+    runtime: TargetRuntime,
+    is_allowed: bool,
+    limit: Duration,
+) -> Result<(Inspector, OpenedInspector), Refusal> {
+    check_can_open(process, runtime, is_allowed)?;
+    let pid = process.pid;
     let mut opened = OpenedInspector::new(process)?;
     opened.send_wake_signal(process)?;
     loop {

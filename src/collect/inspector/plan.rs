@@ -11,8 +11,8 @@ use crate::units::format_bytes;
 const MIB: u64 = 1 << 20;
 /// Memory of a Node.js that has nothing in its heap.
 const BARE_PROCESS_BYTES: u64 = 45 * MIB;
-/// Memory for a snapshot, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
-const SNAPSHOT_MEMORY_FACTOR: u64 = 7;
+/// Memory for a snapshot, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 548 for 42, 630 for 84.
+const SNAPSHOT_MEMORY_FACTOR: u64 = 8;
 const SNAPSHOT_MEMORY_BASE_BYTES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
 const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
@@ -21,6 +21,7 @@ const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 /// snapshots may still be.
 pub(super) fn plan_dump(process: &Process, version: &str, heap: Option<u64>, request: &DumpRequest<'_>) -> CollectPlan {
     let rss = process.rss_bytes();
+    let by_what = if heap.is_none() { " (by its memory: it does not tell its heap)" } else { "" };
     let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE_PROCESS_BYTES)).min(rss);
     let needed = snapshot_memory_bytes(heap);
     let pause = expected_pause(heap);
@@ -29,14 +30,14 @@ pub(super) fn plan_dump(process: &Process, version: &str, heap: Option<u64>, req
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
     let text = format!(
         "Node.js{version}, process {} ({}), {}: its main thread's heap; that thread stops while it is written: about {} of CPU, \
-         and it takes up to {} more, a part of which may stay",
+         and it takes up to {} more{by_what}, a part of which may stay",
         process.pid,
         process.name,
         format_bytes(rss),
         format_seconds(pause),
         format_bytes(needed),
     );
-    CollectPlan { text, expected_pause: pause, risk: risk.or_else(|| request.space_refusal(rss)) }
+    CollectPlan { text, expected_pause: pause, risk: risk.or_else(|| request.space_refusal(snapshot_bytes(heap))) }
 }
 
 /// The same of what is behind an address.
@@ -57,7 +58,12 @@ pub(super) fn plan_dump_without_process(
         None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
     };
     let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
-    CollectPlan { text, expected_pause: pause, risk: heap.and_then(|heap| request.space_refusal(heap / 4 * 5)) }
+    CollectPlan { text, expected_pause: pause, risk: heap.and_then(|heap| request.space_refusal(snapshot_bytes(heap))) }
+}
+
+/// Bytes of the snapshot's file.
+fn snapshot_bytes(heap: u64) -> u64 {
+    heap / 4 * 5
 }
 
 fn snapshot_memory_bytes(heap: u64) -> u64 {

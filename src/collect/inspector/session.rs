@@ -8,7 +8,6 @@ use serde_json::json;
 use super::find::{choose_target, find_inspector, first_answer_of, parse_url};
 use super::http::{GET_TIMEOUT, fetch_targets, probe_inspector_at};
 use super::opened_inspector::{self, OpenedInspector};
-use super::plan::plan_dump;
 use super::protocol::{InspectorMessage, request_text};
 use super::websocket::{Received, WebSocket};
 use crate::collect::ports::connect_tcp;
@@ -16,8 +15,7 @@ use crate::collect::process::Process;
 use crate::collect::process_lock::ProcessLock;
 use crate::collect::process_watch::DEFAULT_SILENCE_LIMIT;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::request::DumpRequest;
-use crate::collect::{Collected, TargetRuntime};
+use crate::collect::{CollectOptions, Collected, TargetRuntime};
 
 const HEAP_USAGE_REQUEST_ID: u64 = 4;
 pub(super) const END_NOTICE_REQUEST_ID: u64 = 5;
@@ -26,8 +24,6 @@ pub(super) const END_NOTICE_REQUEST_ID: u64 = 5;
 pub(crate) struct InspectorSession {
     pub(super) socket: WebSocket,
     pub(super) runtime_version: Option<String>,
-    /// What is going to happen was said before the inspector was opened.
-    pub(super) is_announced: bool,
     /// The process waits for the end of this session, for it to end.
     pub(super) is_ending: bool,
     _opened: Option<OpenedInspector>,
@@ -40,10 +36,9 @@ impl InspectorSession {
     pub(super) fn open(
         process: Option<&Process>,
         runtime: TargetRuntime,
-        request: &mut DumpRequest<'_>,
+        options: &CollectOptions,
         collected: &mut Collected,
     ) -> Result<Self, Refusal> {
-        let options = request.options;
         let limit = options.silence_limit.unwrap_or(DEFAULT_SILENCE_LIMIT);
         let mut opened = None;
         let (address, path) = match (&options.inspector_url, process) {
@@ -63,9 +58,6 @@ impl InspectorSession {
                 let inspector = match find_inspector(process, true) {
                     Some(inspector) => inspector,
                     None => {
-                        if runtime == TargetRuntime::Node {
-                            request.seek_approval(plan_dump(process, "", None, request))?;
-                        }
                         let (inspector, closing) =
                             opened_inspector::open(process, runtime, options.open_inspector, limit)?;
                         opened = Some(closing);
@@ -96,8 +88,7 @@ impl InspectorSession {
         let stream = connect_tcp(process, address)?;
         let socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
         crate::files::wait_if_signalled();
-        let is_announced = opened.is_some();
-        Ok(InspectorSession { socket, runtime_version, is_announced, is_ending: false, _opened: opened, lock: None })
+        Ok(InspectorSession { socket, runtime_version, is_ending: false, _opened: opened, lock: None })
     }
 
     /// Keeps the process for this session.

@@ -365,6 +365,7 @@ impl<'a> Assembler<'a> {
         if dump.ticks > TICKS_BEFORE_1970 {
             info.snapshots = vec![SnapshotInfo {
                 unix_ms: Some((dump.ticks - TICKS_BEFORE_1970) / 10_000),
+                uptime_ms: None,
                 complete: dump.graph.is_complete,
                 objects: counts.objects,
                 shallow_bytes: counts.object_bytes,

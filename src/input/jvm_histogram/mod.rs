@@ -12,7 +12,7 @@
 
 mod problem_codes;
 
-use super::histogram_text::{TableForm, TableHeading, TableLine};
+use super::histogram_text::{TableForm, TableHeading, TableLine, parse_count, split_word};
 use super::java_types::source_form;
 use super::{Format, Runtime};
 
@@ -36,14 +36,10 @@ pub(super) static JVM_HISTOGRAM: TableForm = TableForm {
 };
 
 fn parse_table_line(line: &str) -> TableLine<'_> {
-    let mut rest = line;
-    let mut word = || {
-        let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        rest = after.trim_start();
-        word
-    };
-    let (first, second, third) = (word(), word(), word());
-    let counts = second.parse::<u64>().ok().zip(third.parse::<u64>().ok());
+    let (first, rest) = split_word(line);
+    let (second, rest) = split_word(rest);
+    let (third, rest) = split_word(rest);
+    let counts = parse_count(second).zip(parse_count(third));
     let number = first.strip_suffix(':').unwrap_or(first);
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match (first, counts) {

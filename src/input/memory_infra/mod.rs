@@ -36,7 +36,7 @@ use std::io::Cursor;
 use super::problem_codes::BROKEN_COMPRESSION;
 use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
-    Reader, Reading, Runtime, Source,
+    Reader, Reading, Runtime, Source, text,
 };
 use crate::allocations::{AllocationDump, NameTable};
 use assemble::Assembler;
@@ -57,6 +57,12 @@ const TRACE_KEYS: [&[u8]; 6] = [
     b"\"otherData\"",
 ];
 
+/// Is the first line an object, and another begins behind it, as in a log?
+fn is_lines_of_objects(start: &[u8]) -> bool {
+    let (line, after) = text::split_line(start);
+    line.trim_ascii_end().ends_with(b"}") && after.starts_with(b"{")
+}
+
 impl Reader for MemoryInfra {
     fn format(&self) -> Format {
         Format::text("memory-infra", "Chromium memory-infra heap dumps (trace event JSON)", Runtime::Native)
@@ -75,7 +81,7 @@ impl Reader for MemoryInfra {
                     return FormatMatch::Yes;
                 }
                 // Other programs write keys of their own in front. V8's heap snapshots are known to be something else.
-                let other = !rest.starts_with(b"\"") || rest.starts_with(b"\"snapshot\"");
+                let other = !rest.starts_with(b"\"") || rest.starts_with(b"\"snapshot\"") || is_lines_of_objects(start);
                 if other { FormatMatch::No } else { FormatMatch::Maybe }
             }
             [b'[', ..] if has(b"\"ph\"") => FormatMatch::Yes,

@@ -59,6 +59,7 @@ impl EventCollector {
         });
         SnapshotInfo {
             unix_ms,
+            uptime_ms: None,
             complete: snapshot.is_undamaged(&self.heap_events),
             objects: nodes.count,
             shallow_bytes: nodes.bytes,

@@ -16,7 +16,7 @@
 mod problem_codes;
 
 use super::dotnet::{is_array_name, source_type_name, without_size_suffix};
-use super::histogram_text::{TableForm, TableHeading, TableLine};
+use super::histogram_text::{TableForm, TableHeading, TableLine, parse_count, split_word};
 use super::{Format, Runtime};
 
 /// The reader.
@@ -38,25 +38,16 @@ pub(super) static SOS_DUMPHEAP: TableForm = TableForm {
     codes: &problem_codes::CODES,
 };
 
-/// `1,234` or `1234`.
-fn number(word: &str) -> Option<u64> {
-    word.replace(',', "").parse().ok()
-}
-
 fn parse_table_line(line: &str) -> TableLine<'_> {
-    let mut rest = line;
-    let mut word = || {
-        let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        rest = after.trim_start();
-        word
-    };
-    let (table, count, bytes) = (word(), word(), word());
+    let (table, rest) = split_word(line);
+    let (count, rest) = split_word(rest);
+    let (bytes, rest) = split_word(rest);
     if table == "Total" && bytes.starts_with("objects") {
-        let Some(objects) = number(count) else { return TableLine::BadRow };
-        return TableLine::Total(objects, rest.strip_suffix(" bytes").and_then(number));
+        let Some(objects) = parse_count(count) else { return TableLine::BadRow };
+        return TableLine::Total(objects, rest.strip_suffix(" bytes").and_then(parse_count));
     }
     let is_table = table.len() >= 4 && table.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match (number(count), number(bytes)) {
+    match (parse_count(count), parse_count(bytes)) {
         _ if !is_table => TableLine::Other,
         // Free blocks are no objects.
         (Some(blocks), Some(bytes)) if rest.trim() == "Free" => TableLine::NonObjectBlocks(blocks, bytes),
@@ -68,10 +59,9 @@ fn parse_table_line(line: &str) -> TableLine<'_> {
 /// A row of `dotnet-gcdump report`: bytes of one object, objects, type, and its module in brackets. Objects of one type are of
 /// one size but for arrays and strings, of which it is that of one of them.
 fn parse_report_line(line: &str) -> TableLine<'_> {
-    let mut words = line.splitn(2, char::is_whitespace);
-    let (size, rest) = (words.next().and_then(number), words.next().unwrap_or_default().trim_start());
-    let (objects, name) = rest.split_once(char::is_whitespace).unwrap_or_default();
-    let (Some(size), Some(objects)) = (size, number(objects)) else { return TableLine::Other };
+    let (size, rest) = split_word(line);
+    let (objects, name) = split_word(rest);
+    let (Some(size), Some(objects)) = (parse_count(size), parse_count(objects)) else { return TableLine::Other };
     let name = name.trim();
     let name = without_size_suffix(name.rsplit_once("  [").map_or(name, |(name, _)| name));
     let bytes = objects.saturating_mul(size);
@@ -131,6 +121,7 @@ mod tests {
                 TableLine::Row("System.String", 206_770, 19_494_060),
             ),
             ("7f6c1dc00f90 206,770 19,494,060 System.String", TableLine::Row("System.String", 206_770, 19_494_060)),
+            ("7f6c1dc00f90 206.770 19\u{202f}494\u{a0}060 A", TableLine::Row("A", 206_770, 19_494_060)),
             ("00000000008c9db0     3847       116080      Free", TableLine::NonObjectBlocks(3847, 116_080)),
             ("Total 428516 objects", TableLine::Total(428_516, None)),
             ("Total 25,000 objects, 1,234,567 bytes", TableLine::Total(25_000, Some(1_234_567))),
