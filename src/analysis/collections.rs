@@ -28,6 +28,76 @@ struct CollectionClassRule {
     slots_per_entry: Option<u32>,
     /// Its slots are buckets.
     has_buckets: bool,
+    /// Where its elements are.
+    elements: ElementRule,
+}
+
+/// Where the elements of a class's objects are. Fields are named as in the class, alternatives with `|` between them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ElementRule {
+    items_field: Option<String>,
+    first_field: Option<String>,
+    keys_field: Option<String>,
+    values_field: Option<String>,
+    head_field: Option<String>,
+    shown_field: Option<String>,
+    each_field: Vec<String>,
+    entry: EntryNames,
+    is_set: bool,
+    skips_nulls: bool,
+}
+
+/// Names of the fields of a collection's entries; alternatives with `|` between them, empty for none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EntryNames {
+    /// The key.
+    pub key: String,
+    /// The value, or the element.
+    pub value: String,
+    /// The entry behind it.
+    pub next: String,
+    /// The entries before it.
+    pub left: String,
+    /// The first of several, of what is no entry.
+    pub bin: String,
+}
+
+impl EntryNames {
+    /// Returns true if elements are no objects of the collection's own.
+    pub fn are_empty(&self) -> bool {
+        self.key.is_empty() && self.value.is_empty()
+    }
+}
+
+/// Where the elements of a type's objects are. Fields are numbers of `TypeTable::instance_fields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ElementFields {
+    /// The number of elements, where one field has it.
+    pub size: Option<usize>,
+    /// The array that has them, or entries.
+    pub table: Option<usize>,
+    /// The collection that has them.
+    pub inner: Option<usize>,
+    /// The first entry, and the field of the object in between that has it.
+    pub first: Option<(usize, String)>,
+    /// An array of the keys.
+    pub keys: Option<usize>,
+    /// An array of the values, where the table has the keys.
+    pub values: Option<usize>,
+    /// The number of the slot that is the first.
+    pub head: Option<usize>,
+    /// Fields with an element each.
+    pub each: Vec<usize>,
+    /// Fields of entries.
+    pub entry: EntryNames,
+    /// Slots that an element takes: of two the first has the key.
+    pub slots_per_entry: usize,
+    /// Slots are buckets.
+    pub has_buckets: bool,
+    /// Elements are the keys of the collection that has them.
+    pub is_set: bool,
+    /// A null is an empty slot.
+    pub skips_nulls: bool,
 }
 
 /// [`CollectionSizeRule`] with its fields by name.
@@ -98,6 +168,8 @@ pub struct SizeTerm {
 pub struct CollectionTypes {
     /// By type: how its objects are collections.
     collections: FxHashMap<TypeId, CollectionFields>,
+    /// By type: where the elements of its objects are.
+    elements: FxHashMap<TypeId, ElementFields>,
     /// By type: objects are inside of a collection.
     is_inner: Vec<bool>,
     /// The fields that are needed: of a type, and which of `TypeTable::instance_fields`.
@@ -152,7 +224,7 @@ impl CollectionRules {
         for word in words {
             count += 1;
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            if key != "map" && value.is_empty() {
+            if !["map", "set", "no-nulls"].contains(&key) && value.is_empty() {
                 return Err(format!("\"{word}\": write it as {key}=..."));
             }
             match key {
@@ -164,16 +236,41 @@ impl CollectionRules {
                     _ => return Err(format!("per={value}: a number from 1 to 64")),
                 },
                 "map" => rule.has_buckets = true,
+                "set" => rule.elements.is_set = true,
+                "no-nulls" => rule.elements.skips_nulls = true,
+                "items" => rule.elements.items_field = Some(value.into()),
+                "first" => rule.elements.first_field = Some(value.into()),
+                "keys" => rule.elements.keys_field = Some(value.into()),
+                "values" => rule.elements.values_field = Some(value.into()),
+                "head" => rule.elements.head_field = Some(value.into()),
+                "of" => rule.elements.shown_field = Some(value.into()),
+                "left" => rule.elements.entry.left = value.into(),
+                "bin" => rule.elements.entry.bin = value.into(),
+                "each" => rule.elements.each_field = value.split(',').map(String::from).collect(),
+                "entry" => match value.split(',').map(|name| name.trim_matches('-')).collect::<Vec<_>>()[..] {
+                    [key, entry, next] => {
+                        let names = &mut rule.elements.entry;
+                        (names.key, names.value, names.next) = (key.into(), entry.into(), next.into());
+                    }
+                    _ => return Err(format!("entry={value}: write it as KEY,VALUE,NEXT, - for none")),
+                },
                 "inner" => self.inner_classes.extend(value.split(',').map(|name| match name.strip_suffix('*') {
                     Some(start) => (start.to_string(), true),
                     None => (name.to_string(), false),
                 })),
-                _ => return Err(format!("\"{key}\" is none of size, table, in, per, map, inner")),
+                _ => {
+                    return Err(format!(
+                        "\"{key}\" is none of size, table, in, per, map, inner, entry, first, left, bin, items, keys, values, \
+                         head, each, of, set, no-nulls"
+                    ));
+                }
             }
         }
         match &rule {
             _ if count == 0 => return Err(format!("nothing is said of {class}")),
-            CollectionClassRule { size: None, wrapped_field: None, .. } if rule != CollectionClassRule::default() => {
+            CollectionClassRule { size: None, wrapped_field: None, elements, .. }
+                if rule != CollectionClassRule::default() && elements.is_nowhere() =>
+            {
                 return Err(format!("{class} has neither size= nor in="));
             }
             CollectionClassRule { size: Some(UnresolvedSize::UsedSlots), table_field: None, .. } => {
@@ -216,8 +313,11 @@ impl CollectionRules {
                 let rule = self.rules_by_class.get(&names[class.index()])?;
                 resolved.resolve_collection(&fields, type_id, class, rule, &mut nested_fields)
             });
-            if let Some(collection) = found {
-                resolved.collections.insert(type_id, collection);
+            if let Some((collection, elements)) = found {
+                if collection.size_rule.is_some() || collection.wrapped_field.is_some() {
+                    resolved.collections.insert(type_id, collection);
+                }
+                resolved.elements.extend(elements.map(|elements| (type_id, elements)));
             }
         }
         let fits = |name: &str, (inner, is_start): &(String, bool)| {
@@ -236,6 +336,14 @@ impl CollectionRules {
             }
         }
         resolved
+    }
+}
+
+impl ElementRule {
+    /// Returns true if nothing says where elements are.
+    fn is_nowhere(&self) -> bool {
+        let fields = [&self.items_field, &self.first_field, &self.shown_field];
+        fields.into_iter().all(Option::is_none) && self.each_field.is_empty()
     }
 }
 
@@ -297,6 +405,52 @@ impl FieldNumbers<'_> {
         let named = |name: &str| fields().find(|(_, (_, field))| types.text(field.name) == name);
         name.split('|').find_map(named).map(|(at, (_, field))| (of_others + at, field.kind))
     }
+
+    /// Where the elements of a type's objects are, by the rule of one of its classes; `None` where that has not the fields.
+    fn elements_of(
+        &self,
+        type_id: TypeId,
+        class: TypeId,
+        rule: &CollectionClassRule,
+        table: Option<usize>,
+        wraps: Option<usize>,
+    ) -> Option<ElementFields> {
+        let number = |name: &str| self.number_and_kind(type_id, class, name).map(|(at, _)| at);
+        let named = |name: &Option<String>| match name {
+            Some(name) => number(name).map(Some),
+            None => Some(None),
+        };
+        let elements = &rule.elements;
+        let size = match &rule.size {
+            Some(UnresolvedSize::Sum(terms)) => match &terms[..] {
+                [term] if term.nested_field.is_none() => number(&term.field),
+                _ => None,
+            },
+            _ => None,
+        };
+        let first = match &elements.first_field {
+            Some(path) => {
+                let (field, through) = path.split_once('.').unwrap_or((path, ""));
+                Some((number(field)?, through.to_string()))
+            }
+            None => None,
+        };
+        Some(ElementFields {
+            size,
+            table: named(&elements.items_field)?.or(table),
+            inner: named(&elements.shown_field)?.or(wraps),
+            first,
+            keys: named(&elements.keys_field)?,
+            values: named(&elements.values_field)?,
+            head: named(&elements.head_field)?,
+            each: elements.each_field.iter().map(|name| number(name)).collect::<Option<_>>()?,
+            entry: elements.entry.clone(),
+            slots_per_entry: rule.slots_per_entry.unwrap_or(1) as usize,
+            has_buckets: rule.has_buckets,
+            is_set: elements.is_set,
+            skips_nulls: elements.skips_nulls,
+        })
+    }
 }
 
 impl CollectionTypes {
@@ -314,7 +468,7 @@ impl CollectionTypes {
         class: TypeId,
         rule: &'r CollectionClassRule,
         nested_fields: &mut Vec<(&'r str, &'r str)>,
-    ) -> Option<CollectionFields> {
+    ) -> Option<(CollectionFields, Option<ElementFields>)> {
         let number = |name: &String| fields.number_and_kind(type_id, class, name);
         let reference =
             |name: &String| number(name).filter(|(_, kind)| *kind == FieldKind::Reference).map(|(at, _)| at);
@@ -341,18 +495,35 @@ impl CollectionTypes {
                 Some(CollectionSizeRule::Sum(terms.collect()))
             }
         };
-        Some(CollectionFields {
+        let elements = fields.elements_of(type_id, class, rule, table, wraps);
+        if size.is_none() && wraps.is_none() && elements.is_none() {
+            return None;
+        }
+        let collection = CollectionFields {
             size_rule: size,
             table_field: table.map(|field| self.add_needed_field(type_id, field)),
             wrapped_field: wraps.map(|field| self.add_needed_field(type_id, field)),
             slots_per_entry: rule.slots_per_entry.unwrap_or(1),
             has_buckets: rule.has_buckets,
-        })
+        };
+        Some((collection, elements))
+    }
+
+    /// Where the elements of a type's objects are; `None` of what is no known collection. O(1).
+    pub fn elements_of_type(&self, type_id: TypeId) -> Option<&ElementFields> {
+        self.elements.get(&type_id)
     }
 
     /// The collections that a type's objects are. O(1).
     pub fn of_type(&self, type_id: TypeId) -> Option<&CollectionFields> {
         self.collections.get(&type_id)
+    }
+
+    /// The number of the first of some fields of a type's instances, whose names have `|` between them.
+    pub fn field_number(graph: &HeapGraph, type_id: TypeId, names: &str) -> Option<usize> {
+        let types = graph.types();
+        let named = |name: &str| types.instance_fields(type_id).position(|(_, field)| types.text(field.name) == name);
+        names.split('|').filter(|name| !name.is_empty()).find_map(named)
     }
 
     /// The place of the field behind a [`SizeTerm`] in objects of a type. O(1).
@@ -385,7 +556,9 @@ mod tests {
         let base = UnresolvedSizeTerm { is_negative: false, field: "baseCount".into(), nested_field: None };
         assert_eq!(rule.size, Some(UnresolvedSize::Sum(vec![base, cells])));
         assert!(rule.has_buckets && rule.table_field.as_deref() == Some("table"));
-        assert!(!table.rules_by_class.contains_key("java.util.Arrays$ArrayList"));
+        // Looked through, not counted.
+        let rule = &table.rules_by_class["java.util.Arrays$ArrayList"];
+        assert!(rule.size.is_none() && rule.wrapped_field.is_none() && !rule.elements.is_nowhere());
     }
 
     #[test]
@@ -393,7 +566,7 @@ mod tests {
         for (text, line, why) in [
             ("# x\n\na.B size", 3, "\"size\": write it as size=..."),
             ("a.B", 1, "nothing is said of a.B"),
-            ("a.B sice=x", 1, "\"sice\" is none of size, table, in, per, map, inner"),
+            ("a.B entry=a,b", 1, "entry=a,b: write it as KEY,VALUE,NEXT, - for none"),
             ("a.B table=t", 1, "a.B has neither size= nor in="),
             ("a.B size=used", 1, "a.B: size=used is of a table="),
             ("a.B size=n per=0", 1, "per=0: a number from 1 to 64"),

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use super::figure::{DOMINATED_OBJECTS, OBJECTS, RETAINED, SHALLOW, TOPMOST_OBJECTS, figures_of};
-use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
+use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
 use super::histogram_row::{HistogramRow, KeyedValue, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
 use super::reference_names::{ReferenceNames, reference_places};
@@ -310,7 +310,9 @@ impl DominatorTreeBuilder<'_, '_> {
     }
 
     fn groups(&self, dump: &OpenDump, from: DominatorNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
-        let groups = Groups::new(self.scope, by, SameNameTypes::of_rows(self.options.splits_same_name_types))?;
+        let by_dominator = (by == GroupBy::Dominator).then(|| groups_by_dominator(dump, self.graph)).transpose()?;
+        let apart = SameNameTypes::of_rows(self.options.splits_same_name_types);
+        let groups = Groups::with_groups_of_nodes(self.scope, by, apart, by_dominator)?;
         let children = self.dominators.children();
         let set_of = |node| groups.group_of(node);
         let topmost =

@@ -42,12 +42,16 @@ pub struct ObjectsOptions {
 /// References that are stored in an object, with a short word of its own.
 const STORED_REFERENCES: Figure = REFERENCES.with_sort_word("refs");
 
-const ORDER_COLUMNS: [(Figure, ObjectOrder); 5] = [
+/// References from what the program holds, of formats that have a rule for it.
+const DISTANCE: Figure = Figure::count("distance", "Distance");
+
+const ORDER_COLUMNS: [(Figure, ObjectOrder); 6] = [
     (SHALLOW, ObjectOrder::ShallowBytes),
     (RETAINED, ObjectOrder::RetainedBytes),
     (ID, ObjectOrder::Id),
     (STORED_REFERENCES, ObjectOrder::References),
     (TYPE, ObjectOrder::TypeName),
+    (DISTANCE, ObjectOrder::Distance),
 ];
 
 #[derive(Clone, Copy)]
@@ -57,11 +61,12 @@ enum ObjectOrder {
     Id,
     References,
     TypeName,
+    Distance,
 }
 
 impl ObjectsOptions {
     /// Figures that rows can be ordered by.
-    pub const ORDERS: [Figure; 5] = figures_of(&ORDER_COLUMNS);
+    pub const ORDERS: [Figure; 6] = figures_of(&ORDER_COLUMNS);
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
@@ -193,13 +198,22 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         Some(selection) => Some(selection.paths().map(Rc::from).zip(selection.read_values(dump)?).collect()),
         None => None,
     };
+    let order = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?;
+    let with_distances = dump.details().filter(|details| details.has_distances());
+    let mut distances = Vec::new();
+    if matches!(order, ObjectOrder::Distance) {
+        let details = with_distances.ok_or(AnswerError::NoSuchOrder(DISTANCE.key))?;
+        dump.check_rows_memory(graph.node_count() as u64, 8)?;
+        distances = graph.nodes().map(|node| details.distance(graph, node).ok().flatten()).collect();
+    }
     let found = nodes.len();
     let objects = ObjectRows {
         graph,
         dominator_tree: tree,
-        distance_details: dump.details().filter(|details| details.has_distances() && !options.ids_only),
+        distance_details: with_distances.filter(|_| !options.ids_only),
         order_figure: options.order.unwrap_or(SHALLOW),
-        order: order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?,
+        order,
+        distances,
         is_reversed: options.limits.reverse,
         shown_count: options.limits.shown_count(found),
         nodes: RefCell::new(nodes),
@@ -226,6 +240,8 @@ pub struct ObjectRows<'d> {
     pub(crate) distance_details: Option<&'d dyn ObjectDetails>,
     order_figure: Figure,
     order: ObjectOrder,
+    /// By object, where rows are ordered by it.
+    distances: Vec<Option<u32>>,
     is_reversed: bool,
     shown_count: usize,
     /// Objects of the rows: the first `sorted_count` are in order.
@@ -330,6 +346,7 @@ impl<'d> ObjectRows<'d> {
             let rest = &mut nodes[sorted..];
             let chunk = FIRST_SORTED_COUNT.max(4 * sorted).min(rest.len());
             let (graph, tree, reverse) = (self.graph, self.dominator_tree, self.is_reversed);
+            let distances = &self.distances;
             // A sort for each order: a comparison does not ask which it is.
             match self.order {
                 ObjectOrder::RetainedBytes => {
@@ -337,6 +354,9 @@ impl<'d> ObjectRows<'d> {
                 }
                 ObjectOrder::TypeName => {
                     sort_first_nodes(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node)))
+                }
+                ObjectOrder::Distance => {
+                    sort_first_nodes(rest, chunk, reverse, |node| Reverse(distances[node.index()]))
                 }
                 ObjectOrder::Id => sort_first_nodes(rest, chunk, reverse, |_| ()),
                 ObjectOrder::References => {

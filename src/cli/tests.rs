@@ -12,7 +12,7 @@ use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::breakdown::BreakdownBy;
 use crate::answers::diff::{GrowthLimits, SHALLOW_DELTA};
 use crate::answers::figure::{BYTES, COPIES, DOMINATED_OBJECTS, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
-use crate::answers::histogram::FailOverLimit;
+use crate::answers::histogram::{FailOverLimit, FieldFigures, FieldFunction};
 use crate::answers::object::{ObjectOptions, ShowOptions};
 use crate::answers::referrers::ReferredTo;
 use crate::answers::roots::merged_paths::KeptRows;
@@ -139,6 +139,13 @@ fn questions() -> Vec<(CommandLine, String)> {
     let type_ownership = TypeOwnership { libraries: patterns("a.*"), mine: patterns("b.*") };
     add!(HistogramOptions { type_ownership, group_by: GroupBy::Owner, ..HistogramOptions::default() });
 
+    let mut field_figures = FieldFigures::default();
+    for (function, fields) in FieldFunction::ALL.into_iter().zip([".a,.b.c", ".a", ".b.c", ".a"]) {
+        field_figures.add_fields(function, &FieldSelection::parse(fields).expect("fields"));
+    }
+    let field_figures = field_figures.into();
+    add!(HistogramOptions { field_figures, group_by: GroupBy::Superclass, as_class_tree: true, ..Default::default() });
+
     // The first is the default.
     for order in ObjectsOptions::ORDERS.into_iter().skip(1) {
         add!(ObjectsOptions { order: Some(order), ..ObjectsOptions::default() });
@@ -151,10 +158,20 @@ fn questions() -> Vec<(CommandLine, String)> {
     );
 
     let (objects, scope_of_object) = (vec![object()], ScopeOptions::of_section(Some("2")));
-    let one = ObjectOptions { scope: scope_of_object.clone(), max_references: Some(3), ..ObjectOptions::new(object()) };
+    let one = ObjectOptions {
+        scope: scope_of_object.clone(),
+        max_references: Some(3),
+        with_entries: true,
+        ..ObjectOptions::new(object())
+    };
     questions.push((
         one.command_line(),
-        text(&ShowOptions { objects, scope: one.scope.clone(), max_references: one.max_references }),
+        text(&ShowOptions {
+            objects,
+            scope: one.scope.clone(),
+            max_references: one.max_references,
+            with_entries: one.with_entries,
+        }),
     ));
     let to = RootPathsOptions { with_weak_roots: true, with_loader_steps: true, ..RootPathsOptions::new(object()) };
     let to = RootPathsOptions { scope: scope_of_object, ..to };

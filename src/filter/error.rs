@@ -19,17 +19,37 @@ pub struct FilterError {
     expression: String,
     /// The byte of it where that was noticed; its length for the end.
     pub(super) error_offset: usize,
+    /// The expression was written as a pattern of classes.
+    is_of_class_pattern: bool,
 }
 
 impl FilterError {
     pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
-        FilterError { message: message.into(), expression: text.to_string(), error_offset: at.min(text.len()) }
+        FilterError {
+            message: message.into(),
+            expression: text.to_string(),
+            error_offset: at.min(text.len()),
+            is_of_class_pattern: false,
+        }
+    }
+
+    pub(super) fn of_class_pattern(self) -> Self {
+        FilterError { is_of_class_pattern: true, ..self }
+    }
+
+    /// Returns true if the mistake is in a pattern of classes, not in an expression.
+    pub fn is_of_class_pattern(&self) -> bool {
+        self.is_of_class_pattern
     }
 }
 
-/// Three lines: what is wrong, the expression, a mark below the place. Of a long expression the part around the place.
+/// Three lines: what is wrong, the expression, a mark below the place. Of a long expression the part around the place. Of a
+/// pattern what is wrong.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_of_class_pattern {
+            return f.write_str(&self.message);
+        }
         let shown = |c: char| if c.is_control() { ' ' } else { c };
         let (before, behind) = self.expression.split_at_checked(self.error_offset).unwrap_or((&self.expression, ""));
         let skipped = before.chars().count().saturating_sub(CHARACTERS_BEFORE_ERROR);

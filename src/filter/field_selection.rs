@@ -48,14 +48,14 @@ impl FieldSelection {
         self.paths.iter().map(|(text, _)| text.as_str())
     }
 
-    /// The first name of each path.
-    pub(crate) fn first_names(&self) -> impl Iterator<Item = &str> {
-        self.paths.iter().filter_map(|(_, names)| names.first().map(String::as_str))
+    /// The names of each path.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[String]> {
+        self.paths.iter().map(|(_, names)| names.as_slice())
     }
 
     /// Values of each path, of all objects. One pass over the values of the dump.
     pub(crate) fn read_values(&self, dump: &OpenDump) -> Result<Vec<FieldValues>, FilterProblem> {
-        let names: Vec<Vec<String>> = self.paths.iter().map(|(_, names)| names.clone()).collect();
+        let names: Vec<Vec<String>> = self.names().map(<[String]>::to_vec).collect();
         dump.graph().map_or(Ok(Vec::new()), |graph| read_field_values(dump, graph, &names))
     }
 }

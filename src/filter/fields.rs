@@ -1,10 +1,13 @@
 //! Values of fields that expressions name by dotted paths, read from the dump in one pass.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use super::FilterProblem;
 use super::expression_tree::{Predicate, matches_text};
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
-use crate::input::{ShownValue, Value, WantedContents};
+use crate::input::{NamedFieldValue, ReadError, ShownValue, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_TEXT_UNITS: usize = 1024;
@@ -66,7 +69,7 @@ pub(crate) struct FieldValues {
 
 impl FieldValues {
     /// Of the objects where the path leads to something: it.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldPathValue)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldPathValue)> {
         self.nodes.iter().map(|&(node, place)| (node, &self.values[place as usize]))
     }
 
@@ -77,9 +80,95 @@ impl FieldValues {
     }
 }
 
-/// Values of each path. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
-/// object with a field of a name that occurs, and the texts. Error: when the dump has no values, or cannot be read
-/// again.
+/// What a path of fields leads to from an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PathEnd {
+    pub(crate) node: NodeId,
+    /// The place of the path among those that were asked for.
+    pub(crate) path_index: usize,
+    /// What its last field holds, null too.
+    pub(crate) value: Value,
+}
+
+/// Hands the ends of paths of all objects to `take`, in batches and on several threads; those of an object stand together in
+/// one batch. Where a field on the way is missing or null there is no end. One pass over the values of the dump, where paths
+/// have several names two, and 72 bytes for each object with a field of a name behind the first. Error: when the dump has no
+/// values, or cannot be read again.
+pub(crate) fn visit_path_ends(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    paths: &[Vec<String>],
+    take: &(dyn Fn(&[PathEnd]) + Sync),
+) -> Result<(), FilterProblem> {
+    let details = dump.values()?;
+    let unique = |names: &mut dyn Iterator<Item = &'_ String>| -> Vec<String> {
+        let mut names: Vec<String> = names.cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let later_names = unique(&mut paths.iter().flat_map(|path| path.iter().skip(1)));
+    check_field_memory(dump, graph, &later_names)?;
+    let asked: Vec<&str> = later_names.iter().map(String::as_str).collect();
+    let columns = details.values_of_fields(graph, &asked).map_err(unreadable)?;
+    let missing = asked.iter().zip(&columns).filter(|(_, column)| column.is_empty());
+    missing.for_each(|(name, _)| dump.note_missing_field(name));
+    let value_of = |name: &String, node: NodeId| {
+        let column = &columns[later_names.binary_search(name).ok()?];
+        column.binary_search_by_key(&node, |(known, _)| *known).ok().map(|at| &column[at].1)
+    };
+    let first_names = unique(&mut paths.iter().filter_map(|path| path.first()));
+    let paths_of_name = |name: &String| {
+        let paths = paths.iter().enumerate().filter(|(_, path)| path.first() == Some(name));
+        paths.map(|(path_index, path)| (path_index, &path[1..])).collect::<Vec<_>>()
+    };
+    let paths_by_name: Vec<Vec<(usize, &[String])>> = first_names.iter().map(paths_of_name).collect();
+    let has_name: Vec<AtomicBool> = first_names.iter().map(|_| AtomicBool::new(false)).collect();
+    let names: Vec<&str> = first_names.iter().map(String::as_str).collect();
+    let resolve = |batch: &[NamedFieldValue]| {
+        let mut ends = Vec::with_capacity(batch.len());
+        for NamedFieldValue { node, name_index, value: first } in batch {
+            has_name[*name_index].store(true, Ordering::Relaxed);
+            for (path_index, rest) in &paths_by_name[*name_index] {
+                let end = rest.iter().try_fold(first, |value, name| match value {
+                    Value::Object(target) => value_of(name, *target),
+                    _ => None,
+                });
+                if let Some(value) = end {
+                    ends.push(PathEnd { node: *node, path_index: *path_index, value: value.clone() });
+                }
+            }
+        }
+        take(&ends);
+    };
+    details.visit_field_values(graph, &names, &resolve).map_err(unreadable)?;
+    let missing = names.iter().zip(&has_name).filter(|(_, is_there)| !is_there.load(Ordering::Relaxed));
+    missing.for_each(|(name, _)| dump.note_missing_field(name));
+    Ok(())
+}
+
+fn unreadable(error: ReadError) -> NoValues {
+    NoValues::Unreadable(error.to_string())
+}
+
+/// Hands what some objects say, ascending, to `take`, each text as far as it is shown. Each part of the dump is read once.
+pub(crate) fn visit_shown_values(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    nodes: &[NodeId],
+    mut take: impl FnMut(NodeId, Option<ShownValue>),
+) -> Result<(), FilterProblem> {
+    let details = dump.values()?;
+    for nodes in nodes.chunks(VALUES_READ_TOGETHER) {
+        let said = details.shown_values(graph, nodes, MAX_TEXT_UNITS).map_err(unreadable)?;
+        nodes.iter().zip(said).for_each(|(&node, said)| take(node, said));
+    }
+    Ok(())
+}
+
+/// Values of each path. The values of the dump as [`visit_path_ends`] reads them, and the texts of what is at the ends; 72
+/// bytes for each object with a field of a name that occurs, and the texts. Error: when the dump has no values, or cannot be
+/// read again.
 pub(crate) fn read_field_values(
     dump: &OpenDump,
     graph: &HeapGraph,
@@ -88,61 +177,47 @@ pub(crate) fn read_field_values(
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let unreadable = |error: crate::input::ReadError| NoValues::Unreadable(error.to_string());
-    let details = dump.values()?;
-    let mut names: Vec<&str> = paths.iter().flatten().map(String::as_str).collect();
+    let mut names: Vec<String> = paths.iter().filter_map(|path| path.first().cloned()).collect();
     names.sort_unstable();
     names.dedup();
     check_field_memory(dump, graph, &names)?;
-    let columns = details.values_of_fields(graph, &names).map_err(unreadable)?;
-    names
-        .iter()
-        .zip(&columns)
-        .filter(|(_, column)| column.is_empty())
-        .for_each(|(name, _)| dump.note_missing_field(name));
-    let column = |name: &str| names.binary_search(&name).map_or(&[][..], |at| columns[at].as_slice());
-    let value_of = |name: &str, node: NodeId| {
-        let column = column(name);
-        column.binary_search_by_key(&node, |(known, _)| *known).ok().map(|at| &column[at].1)
+    let ends = Mutex::new(vec![Vec::new(); paths.len()]);
+    let add = |batch: &[PathEnd]| {
+        let mut ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
+        for PathEnd { node, path_index, value } in batch {
+            if !matches!(value, Value::Null | Value::Dangling(_)) {
+                ends[*path_index].push((*node, value.clone()));
+            }
+        }
     };
+    visit_path_ends(dump, graph, paths, &add)?;
     let mut found = Vec::new();
-    for path in paths {
+    for ends in ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let (mut nodes, mut values, mut asked) = (Vec::new(), Vec::new(), Vec::new());
-        let Some((first, rest)) = path.split_first() else { continue };
-        for (node, start) in column(first) {
-            let end = rest.iter().try_fold(start, |value, name| match value {
-                Value::Object(target) => value_of(name, *target),
-                _ => None,
-            });
-            match end {
-                Some(Value::Object(target)) => asked.push((*target, *node)),
-                Some(value) => {
-                    if let Some(value) = FieldPathValue::of(value) {
-                        nodes.push((*node, values.len() as u32));
-                        values.push(value);
-                    }
-                }
-                None => {}
+        for (node, end) in ends {
+            if let Value::Object(target) = end {
+                asked.push((target, node));
+            } else if let Some(value) = FieldPathValue::of(&end) {
+                nodes.push((node, values.len() as u32));
+                values.push(value);
             }
         }
         asked.sort_unstable();
-        for asked in asked.chunks(VALUES_READ_TOGETHER) {
-            let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
-            targets.dedup();
-            let said = details.shown_values(graph, &targets, MAX_TEXT_UNITS).map_err(unreadable)?;
-            let first = values.len();
-            values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
+        let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
+        targets.dedup();
+        let mut asked = asked.into_iter().peekable();
+        visit_shown_values(dump, graph, &targets, |target, said| {
+            while let Some((_, node)) = asked.next_if(|(known, _)| *known == target) {
+                nodes.push((node, values.len() as u32));
+            }
+            values.push(match said {
                 Some(ShownValue::Text(text) | ShownValue::Name(text)) => FieldPathValue::Value(ShownValue::Text(text)),
                 Some(ShownValue::Primitive(value)) => {
                     FieldPathValue::of(&value).unwrap_or(FieldPathValue::Object(target))
                 }
                 _ => FieldPathValue::Object(target),
-            }));
-            for (target, node) in asked {
-                let place = targets.binary_search(target).unwrap_or_default();
-                nodes.push((*node, (first + place) as u32));
-            }
-        }
+            });
+        })?;
         nodes.sort_unstable();
         found.push(FieldValues { nodes, values });
     }
@@ -159,7 +234,7 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
     let count = graph.node_types(0..graph.node_count()).filter(|type_id| types[type_id.index()]).count();
     dump.check_rows_memory(count as u64, 64)?;
     let wanted = WantedContents { with_lengths: true, ..WantedContents::default() };
-    let contents = details.contents(graph, &wanted).map_err(|error| NoValues::Unreadable(error.to_string()))?;
+    let contents = details.contents(graph, &wanted).map_err(unreadable)?;
     Ok(contents.lengths)
 }
 
@@ -167,9 +242,14 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
 const BYTES_PER_FIELD: u64 = 72;
 
 /// Fails when the fields do not fit: of the objects whose types declare them, or of all where types declare none.
-fn check_field_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<(), MemoryError> {
+fn check_field_memory(dump: &OpenDump, graph: &HeapGraph, names: &[String]) -> Result<(), MemoryError> {
+    if names.is_empty() {
+        return Ok(());
+    }
     let types = graph.types();
-    let is_wanted = |field: &&Field| !field.is_static && names.binary_search(&types.text(field.name)).is_ok();
+    let is_wanted = |field: &&Field| {
+        !field.is_static && names.binary_search_by(|name| name.as_str().cmp(types.text(field.name))).is_ok()
+    };
     let declare_any = types.ids().any(|type_id| !types.fields(type_id).is_empty());
     let by_type: Vec<u64> = types.map_by_superclass(|type_id, above: Option<&u64>| match declare_any {
         true => above.copied().unwrap_or(0) + types.fields(type_id).iter().filter(is_wanted).count() as u64,

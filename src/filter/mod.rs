@@ -27,7 +27,7 @@ use mask::DumpColumns;
 
 pub use error::{FilterError, FilterProblem};
 pub use field_selection::FieldSelection;
-pub(crate) use fields::{FieldPathValue, FieldValues};
+pub(crate) use fields::{FieldPathValue, FieldValues, PathEnd, visit_path_ends, visit_shown_values};
 
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeSet};
@@ -37,6 +37,8 @@ use crate::graph::{HeapGraph, NodeSet};
 pub struct Filter {
     /// Each as it was written, and parsed.
     expressions: Vec<(String, Condition)>,
+    /// The first of them that was written as a pattern of classes.
+    first_of_classes: usize,
     /// Paths that are named in any of them.
     field_paths: Vec<Vec<String>>,
 }
@@ -47,11 +49,29 @@ impl Filter {
     /// # Errors
     /// The fault of the first wrong one, and where it is.
     pub fn parse<T: AsRef<str>>(texts: &[T]) -> Result<Option<Self>, FilterError> {
+        Self::parse_with_classes::<T>(texts, &[])
+    }
+
+    /// The same, and patterns of classes as for types: an object's class, or what that extends or implements, matches each.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_with_classes<T: AsRef<str>>(texts: &[T], classes: &[T]) -> Result<Option<Self>, FilterError> {
         let (mut parts, mut fields) = (Vec::new(), Vec::new());
         for text in texts.iter().map(AsRef::as_ref) {
             parts.push((text.to_string(), parse::parse(text, &mut fields)?));
         }
-        Ok((!parts.is_empty()).then_some(Filter { expressions: parts, field_paths: fields }))
+        for pattern in classes.iter().map(AsRef::as_ref) {
+            let quoted = |name: &str| name.replace('\'', "''");
+            let text = match pattern.strip_prefix('=') {
+                Some(name) => format!("instanceof = '{}'", quoted(name)),
+                None => format!("instanceof ~ '{}'", quoted(pattern)),
+            };
+            let condition = parse::parse(&text, &mut fields).map_err(FilterError::of_class_pattern)?;
+            parts.push((text, condition));
+        }
+        let filter = Filter { expressions: parts, first_of_classes: texts.len(), field_paths: fields };
+        Ok((!filter.expressions.is_empty()).then_some(filter))
     }
 
     /// The expressions as they were written.
@@ -84,9 +104,9 @@ impl Filter {
         let fields = fields::read_field_values(dump, graph, &self.field_paths)?;
         let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { Vec::new() };
         let sets = NodeSetBudget::of(dump);
-        let bind = |(text, condition): &(String, Condition)| {
+        let bind = |(at, (text, condition)): (usize, &(String, Condition))| {
             let format = &dump.info().format;
-            FilterBinder {
+            let bound = FilterBinder {
                 expression: text,
                 format_name: format,
                 graph,
@@ -95,9 +115,13 @@ impl Filter {
                 lengths: &lengths,
                 set_budget: &sets,
             }
-            .bind(condition, false)
+            .bind(condition, false);
+            bound.map_err(|problem| match problem {
+                FilterProblem::Invalid(error) if at >= self.first_of_classes => error.of_class_pattern().into(),
+                problem => problem,
+            })
         };
-        let mut bound = self.expressions.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
+        let mut bound = self.expressions.iter().enumerate().map(bind).collect::<Result<Vec<_>, _>>()?;
         if needs.referrers {
             dump.check_referrers_memory()?;
         }

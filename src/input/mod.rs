@@ -65,8 +65,8 @@ pub use contents::{
 };
 pub(crate) use details::is_identifier;
 pub use details::{
-    AllocationGrouping, ArrayElements, FieldValue, NamedGroups, ObjectDetails, ReferenceKind, ReferenceKinds,
-    ReferenceName, ShownValue, Text, Value,
+    AllocationGrouping, ArrayElements, FieldValue, NamedFieldValue, NamedGroups, ObjectDetails, ReferenceKind,
+    ReferenceKinds, ReferenceName, ShownValue, Text, Value,
 };
 pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;

@@ -469,7 +469,7 @@ fn fields_of(classes: &[Class], class: usize) -> Vec<Held> {
 /// multiple of 8.
 fn bytes_of(classes: &[Class], class: usize) -> u64 {
     let width = |held: &Held| match held {
-        Held::Reference(_) | Held::Long(_) => 8,
+        Held::Reference(_) | Held::Long(_) | Held::Double(_) => 8,
         Held::Int(_) => 4,
         Held::Boolean(_) | Held::Byte(_) => 1,
     };

@@ -65,6 +65,9 @@ fn add_keys(value: &Value, place: &str, found: &mut Keys) {
             found.entry(format!("{place}.*")).or_default();
             assert!(object.values().all(Value::is_string), "{place}");
         }
+        // By the path of a field.
+        Value::Object(_)
+            if ["sum", "min", "max", "mean", "nulls"].iter().any(|key| place.ends_with(&format!("[].{key}"))) => {}
         Value::Object(_) if place == "objects[].fields" => drop(found.entry(format!("{place}.*")).or_default()),
         Value::Object(object) => {
             for (key, value) in object {
@@ -160,6 +163,15 @@ fn occurring() -> BTreeMap<String, Keys> {
     std::fs::write(&long, bytes).expect("written");
     add(&["threads", &long.display().to_string()]);
     add(&["list", ZOO, "--select", ".name,.holder", "-t", "java.lang.Thread", "-n", "9"]);
+    let of_fields = ["--sum", ".size", "--min", ".size", "--max", ".size", "--mean", ".size", "-n", "3"];
+    add(&[&["stats", ZOO], &of_fields[..]].concat());
+    add(&[&["stats", ZOO, "--by", "superclass", "--tree"], &of_fields[..]].concat());
+    add(&["stats", ZOO, "--off-heap"]);
+    add(&["stats", ZOO, "--by", "package", "--off-heap"]);
+    for class in ["=java.util.HashMap", "=java.util.concurrent.ConcurrentHashMap", "=java.util.ArrayList"] {
+        let ids = run(&["list", ZOO, "-q", "--ids", "-n", "20", "--type", class]).stdout;
+        add(&[&["show"], &ids.lines().collect::<Vec<_>>()[..], &[ZOO, "--entries", "-n", "2"]].concat());
+    }
     add(&["strings", ZOO, "--where", "reachable", "-n", "1"]);
     let rules = directory.path().join("rules.txt");
     std::fs::write(&rules, "duplicate\n  pattern duplicate text\n").expect("written");

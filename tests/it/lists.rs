@@ -92,7 +92,7 @@ fn every_order_is_a_figure_of_the_rows() {
         (format!("dominators {GAME}"), DominatorTreeOptions::ORDERS.to_vec()),
         (format!("dominators {GAME} --by type"), vec![RETAINED, SHALLOW]),
         (format!("info {pair} {ZOO} {TRACE}"), InfoOfFiles::ORDERS.to_vec()),
-        (format!("list {GAME}"), ObjectsOptions::ORDERS.to_vec()),
+        ("list fixtures/v8_snapshot/allocations.heapsnapshot".to_string(), ObjectsOptions::ORDERS.to_vec()),
         (format!("referrers --type List {GAME}"), ReferrersOptions::ORDERS.to_vec()),
         (format!("stats {GAME} --retained"), stats.orders(true, false)),
         (format!("stats {GAME} --by package"), owners.orders(true, false)),

@@ -59,6 +59,7 @@ mod package;
 mod packaging;
 mod phd;
 mod pprof;
+mod questions_on_values;
 mod readme;
 mod redact;
 mod referrers;

@@ -1,5 +1,7 @@
 //! Contents of the heap: totals, and a row for each type (or package, section, module, generation).
 
+mod class_tree;
+mod field_figures;
 mod field_groups;
 mod options;
 mod owners;
@@ -10,16 +12,18 @@ use std::collections::{BTreeMap, HashMap};
 use super::allocation_heaps::HeapRow;
 use super::figure::{
     ALLOCATED_BYTES, ALLOCATIONS, CHARGED_BYTES, CHARGED_OBJECTS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES,
-    ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, RETAINED,
-    SHALLOW,
+    ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES,
+    RETAINED, SHALLOW,
 };
 use super::frame_amounts::FrameAmounts;
-use super::groups::{Groups, SameNameTypes, loaders_of_repeated_names};
+use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
 use super::histogram_row::RowAmounts;
 use super::limit_result::LimitResult;
+use super::off_heap::off_heap_buffers;
 use super::problems::problems_of;
 use super::rows::sort_first;
 pub use super::shared::histogram_row::LoaderRow;
+pub use super::shared::histogram_row::{ClassPlace, FieldFigureOfRow, FieldFiguresOfRow, FieldNumber};
 pub use super::shared::histogram_row::{HistogramRow, KeyedValue, Totals};
 pub use super::shared::rows::LocationRow;
 use super::{AnswerError, Figure, GroupBy, Scope};
@@ -34,6 +38,8 @@ use crate::graph::HeapGraph;
 use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
+use class_tree::class_tree_rows;
+pub use field_figures::{FieldFigures, FieldFunction};
 use field_groups::groups_by_field;
 pub use options::*;
 use owners::{FIGURES_OF_OWNERS, rows_of_owners};
@@ -67,10 +73,6 @@ fn histogram_of_class_histograms(
     Ok(Histogram { problems: problems_of(dump.diagnostics()), ..answer })
 }
 
-/// Figures of rows of objects; the last two of those in a sample.
-const OBJECT_FIGURES: [Figure; 6] =
-    [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE_BYTES, ESTIMATED_OBJECTS, ESTIMATED_BYTES];
-
 fn histogram_of_objects(
     dump: &OpenDump,
     graph: &HeapGraph,
@@ -78,10 +80,24 @@ fn histogram_of_objects(
 ) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
     let scope = options.scope.resolve(dump)?;
-    let by_field = options.field.as_ref().map(|field| groups_by_field(dump, graph, field)).transpose()?;
-    let apart = SameNameTypes::of_rows(options.splits_same_name_types);
-    let groups = Groups::with_groups_of_nodes(&scope, options.group_by, apart, by_field)?;
+    let by_dominator =
+        (options.group_by == GroupBy::Dominator).then(|| groups_by_dominator(dump, graph)).transpose()?;
+    let by_field =
+        options.field.as_ref().map(|field| groups_by_field(dump, graph, field, scope.types())).transpose()?;
+    let (by, apart) = match options.as_class_tree {
+        true if !graph.types().have_superclasses() => {
+            return Err(AnswerError::NoSuchGroups(options.group_by, "which class extends which"));
+        }
+        true => (GroupBy::Type, SameNameTypes::Separate),
+        false => (options.group_by, SameNameTypes::of_rows(options.splits_same_name_types)),
+    };
+    let groups = Groups::with_groups_of_nodes(&scope, by, apart, by_field.or(by_dominator))?;
     let tallies = groups.tally(dump.reachable());
+    let with_fields = !options.field_figures.is_empty() && !options.group_by.is_by_owner();
+    let of_fields = match with_fields {
+        true => options.field_figures.compute(dump, graph, &groups)?,
+        false => Vec::new(),
+    };
     let (estimates, estimate) = if graph.is_sample() { groups.estimates_and_total() } else { Default::default() };
     let figures = if graph.is_sample() { &OBJECT_FIGURES[..] } else { &OBJECT_FIGURES[..4] };
     let mut rows: Vec<HistogramRow> = Vec::new();
@@ -99,8 +115,12 @@ fn histogram_of_objects(
             estimate.map(|[_, bytes]| bytes),
         ];
         let row = HistogramRow::new(groups.names[group].clone(), options.group_by, RowAmounts::new(figures, amounts));
-        rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
+        let field_figures =
+            with_fields.then(|| Box::new(options.field_figures.figures_of_group(&of_fields, group, objects)));
+        let module = groups.modules.get(group).cloned();
+        rows.push(HistogramRow { field_figures, module, group: group as u32, ..row });
     }
+    let mut outside = None;
     if options.group_by.is_by_owner() {
         rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.type_ownership)?;
     } else {
@@ -110,6 +130,12 @@ fn histogram_of_objects(
             row.loader = loader;
         }
         add_retained_bytes(dump, graph, options, &groups, &mut rows)?;
+        if options.with_off_heap {
+            outside = Some(add_off_heap_bytes(dump, graph, &groups, &mut rows)?);
+        }
+        if options.as_class_tree {
+            rows = class_tree_rows(graph, &groups, rows, options);
+        }
     }
     let figures = match () {
         () if options.group_by.is_by_owner() => &FIGURES_OF_OWNERS,
@@ -122,7 +148,10 @@ fn histogram_of_objects(
         matching_objects: sum.objects,
         matching_bytes: sum.shallow_bytes,
     });
-    let mut group_count = rows.len();
+    let mut group_count = tallies.iter().filter(|tally| tally.objects > 0).count();
+    if options.group_by.is_by_owner() {
+        group_count = rows.len();
+    }
     if matching.is_some() {
         let all: Vec<GroupTally> = groups.tally_ignoring_filter(dump.reachable());
         group_count = all.iter().filter(|tally| tally.objects > 0).count();
@@ -161,6 +190,7 @@ fn histogram_of_objects(
         (GIVEN_ROOTS_OBJECTS, given.map(|amount| amount.objects)),
         (GIVEN_ROOTS_BYTES, given.map(|amount| amount.shallow_bytes)),
         (EXCLUDED_ROOTS_OBJECTS, excluded.map(|amount| amount.objects)),
+        (OFF_HEAP, outside),
         (EXCLUDED_ROOTS_BYTES, excluded.map(|amount| amount.shallow_bytes)),
     ]);
     let answer = Histogram {
@@ -176,6 +206,30 @@ fn histogram_of_objects(
         ..Histogram::new(&info.format, totals, figures, options)
     };
     Ok(answer.with_shown_rows(rows, options))
+}
+
+/// Adds the bytes outside the heap that objects own; returns those of all objects of the scope, whatever its expression.
+fn add_off_heap_bytes(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    groups: &Groups<'_>,
+    rows: &mut [HistogramRow],
+) -> Result<u64, AnswerError> {
+    if dump.info().runtime() != Some(Runtime::Java) {
+        return Err(AnswerError::NoSuchGroups(GroupBy::Type, "what is outside the heap"));
+    }
+    let mut bytes_by_group = vec![0u64; groups.names.len()];
+    let mut all = 0u64;
+    for buffer in off_heap_buffers(dump, graph)? {
+        if groups.is_in_scope(buffer.node) {
+            all = all.saturating_add(buffer.bytes);
+        }
+        if let Some(bytes) = bytes_by_group.get_mut(groups.group_of(buffer.node) as usize) {
+            *bytes = bytes.saturating_add(buffer.bytes);
+        }
+    }
+    rows.iter_mut().for_each(|row| row.off_heap_bytes = Some(bytes_by_group[row.group as usize]));
+    Ok(all)
 }
 
 /// Adds the places of constructors to rows whose name another row has too.
@@ -390,22 +444,31 @@ fn histogram_by_frame_name(
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
 fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
     rows.iter_mut().for_each(|row| row.sort_value = sort_value_of(row, options.order));
+    let order_of = |a: &HistogramRow, b: &HistogramRow| match (&a.sort_value, &b.sort_value) {
+        (Some(a), Some(b)) => a.total_order(b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    };
     // A group has one row: no two rows are equal.
     sort_first(rows, first, |a, b| {
-        let order = b.sort_value.cmp(&a.sort_value);
+        let order = order_of(b, a);
         let order = order.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
     });
 }
 
-/// Value that an order compares: objects and bytes charged to an owner count with its own.
-fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<u64> {
+/// Value that an order compares: objects and bytes charged to an owner count with its own; of fields that of the first.
+fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<FieldNumber> {
     let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
-    match order {
+    let of_field = |figure: &Figure| {
+        let mut figures = row.field_figures.iter().flat_map(|fields| &fields.figures);
+        figures.find(|of_field| of_field.function == figure.key)?.number
+    };
+    let amount = match order {
         None | Some(SHALLOW | ALLOCATED_BYTES) => Some(row.bytes().saturating_add(charged(CHARGED_BYTES))),
         Some(OBJECTS) => row.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
         Some(figure) => row.figure(figure),
-    }
+    };
+    order.as_ref().and_then(of_field).or(amount.map(|amount| FieldNumber::Integer(amount.into())))
 }
 
 impl Histogram {
@@ -427,6 +490,7 @@ impl Histogram {
             reached_by: None,
             rows: KeyedValue::of_rows(options.group_by, Vec::new()),
             figures_without_retained: figures,
+            with_off_heap: options.with_off_heap && !options.group_by.is_by_owner(),
             group_by: options.group_by,
             order: options.order,
             rows_hidden: 0,
@@ -437,6 +501,11 @@ impl Histogram {
 
     /// The same with the rows that are shown, in order; limits are checked for all rows.
     fn with_shown_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
+        if options.as_class_tree {
+            let hidden = rows.iter().filter_map(|row| row.class_place.as_ref()).map(|place| place.hidden_after);
+            let rows_hidden = hidden.sum();
+            return Histogram { rows: KeyedValue::of_rows(self.group_by, rows), rows_hidden, ..self };
+        }
         let shown = options.limits.shown_count(rows.len());
         sort_rows(&mut rows, options, shown);
         let over_limits = options.fail_over_limits.iter().filter_map(|limit| limit.check_limit(&rows)).collect();

@@ -1,13 +1,16 @@
 //! Options of a histogram: groups, retained bytes, order, limits.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::analysis::type_patterns::TypePattern;
 use crate::answers::allocation_heaps::AllocationHeapChoice;
 use crate::answers::figure::{
-    ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, REACHABLE_BYTES,
-    REACHABLE_OBJECTS, RETAINED, SHALLOW,
+    ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, OFF_HEAP,
+    REACHABLE_BYTES, REACHABLE_OBJECTS, RETAINED, SHALLOW,
 };
+use crate::answers::histogram::field_figures::FieldFigures;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
 use crate::filter::FieldSelection;
 
@@ -57,10 +60,16 @@ pub struct HistogramOptions {
     pub group_by: GroupBy,
     /// The path of the field whose values are the groups, where they are [`GroupBy::Field`]; the first of several.
     pub field: Option<FieldSelection>,
+    /// Rows are classes, each followed by those that extend it; where groups are [`GroupBy::Superclass`].
+    pub as_class_tree: bool,
+    /// Sums and the like of fields, by row; not of owners.
+    pub field_figures: Arc<FieldFigures>,
     /// Types of one name that the dump tells apart are rows of their own.
     pub splits_same_name_types: bool,
     /// Retained bytes too. Default: none.
     pub retained: Option<RetainedBy>,
+    /// Bytes outside the heap too; not of owners.
+    pub with_off_heap: bool,
     /// Types of libraries and of the program, where rows are of owners.
     pub type_ownership: TypeOwnership,
     /// The order of the rows: one of [`orders`](Self::orders), figures largest first; ties by name. What is charged to an owner
@@ -84,6 +93,12 @@ impl HistogramOptions {
             false => vec![OBJECTS, SHALLOW, by_name],
         };
         orders.extend([REACHABLE_OBJECTS, REACHABLE_BYTES].into_iter().filter(|_| with_graph).chain(retained));
+        orders.extend(self.with_off_heap.then_some(OFF_HEAP));
+        for (function, _) in self.field_figures.iter() {
+            if !orders.contains(&function.figure()) {
+                orders.push(function.figure());
+            }
+        }
         orders
     }
 
@@ -103,6 +118,11 @@ impl HistogramOptions {
             Some(RetainedBy::Exact) => line.add_word("--retained=exact"),
             None => &mut line,
         };
+        line.add_switch("--off-heap", self.with_off_heap);
+        line.add_switch("--tree", self.as_class_tree);
+        for (function, path) in self.field_figures.iter() {
+            line.add_option(function.option(), Some(path));
+        }
         line.add_switch("--raw-types", self.splits_same_name_types);
         line.add_repeated_option("--fail-over", self.fail_over_limits.iter().map(|limit| limit.text.as_str()));
         line.add_repeated_option("--library", self.type_ownership.libraries.iter().map(TypePattern::text));

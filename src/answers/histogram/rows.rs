@@ -5,7 +5,9 @@ use serde::Serialize;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::reachability::compute_reachable_from;
 use crate::answers::allocation_heaps::{FullerDump, HeapRow};
-use crate::answers::figure::{ESTIMATED_BYTES, ESTIMATED_OBJECTS, OBJECTS, RETAINED, SHALLOW};
+use crate::answers::figure::{
+    ESTIMATED_BYTES, ESTIMATED_OBJECTS, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, RETAINED, SHALLOW,
+};
 use crate::answers::groups::Groups;
 use crate::answers::histogram::options::RetainedBy;
 use crate::answers::histogram::owners::no_owner_note;
@@ -16,6 +18,10 @@ use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};
 use crate::graph::{HeapGraph, Root};
 use crate::units::count_with_noun;
+
+/// Figures of rows of objects; the last two of those in a sample.
+pub(super) const OBJECT_FIGURES: [Figure; 6] =
+    [OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE_BYTES, ESTIMATED_OBJECTS, ESTIMATED_BYTES];
 
 /// Rows of the histogram.
 pub const TYPES: Figure = Figure::count("types", "Types");
@@ -95,6 +101,9 @@ pub struct Histogram {
     /// Figures of the rows, in the order of columns.
     #[serde(skip)]
     pub(super) figures_without_retained: &'static [Figure],
+    /// Rows have bytes outside the heap.
+    #[serde(skip)]
+    pub(super) with_off_heap: bool,
     /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
@@ -136,7 +145,9 @@ fn sentence_without_size(text: impl Into<String>) -> SizedSentence {
 impl Histogram {
     /// The figures of its rows, in the order of columns.
     pub fn figures(&self) -> Vec<Figure> {
-        self.figures_without_retained.iter().copied().chain(self.retained.map(|_| RETAINED)).collect()
+        let retained = self.retained.map(|_| RETAINED);
+        let off_heap = self.with_off_heap.then_some(OFF_HEAP);
+        self.figures_without_retained.iter().copied().chain(retained).chain(off_heap).collect()
     }
 
     /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
@@ -204,6 +215,7 @@ impl Histogram {
                 sample.bytes,
             )));
         }
+        lines.extend(self.totals.figure(OFF_HEAP).map(|outside| (bytes(outside), " outside the heap".to_string())));
         lines.extend(self.retained.map(|retained| sentence_without_size(retained.statement())));
         lines
     }

@@ -1,7 +1,10 @@
 //! One object: its sizes, what it says and holds, what holds it, references out and in.
 
+mod entries;
 mod rows;
 
+use entries::collection_entries;
+pub use entries::{CollectionEntries, CollectionFigures, EntryEnd, EntryRow};
 pub use rows::ReferenceRows;
 use serde::Serialize;
 
@@ -22,18 +25,21 @@ pub struct ObjectOptions {
     pub scope: ScopeOptions,
     /// References out and in at most. Default: all.
     pub max_references: Option<usize>,
+    /// With the elements of a collection, as many.
+    pub with_entries: bool,
 }
 
 impl ObjectOptions {
     /// All about an object.
     pub fn new(object: ObjectId) -> Self {
-        ObjectOptions { object, scope: ScopeOptions::default(), max_references: None }
+        ObjectOptions { object, scope: ScopeOptions::default(), max_references: None, with_entries: false }
     }
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("show");
         line.add_option("-n", Some(&self.max_references.unwrap_or(0).to_string()));
+        line.add_switch("--entries", self.with_entries);
         self.scope.add_to(&mut line);
         line.add_word(self.object.to_string());
         line
@@ -54,6 +60,9 @@ pub struct ObjectAnswer<'d> {
     /// Its fields with their values, of a class object its static ones; `None` of arrays, and where there are no values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldRow>>,
+    /// The elements of a collection, where they were asked for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<CollectionEntries>,
     /// References of the object, in the order of the dump, repeats kept, weak ones too.
     pub references: ReferenceRows<'d>,
     /// Objects that refer to it, by section and id, weak ones too.
@@ -119,6 +128,8 @@ pub struct ShowOptions {
     pub scope: ScopeOptions,
     /// References out and in at most, of each. Default: all.
     pub max_references: Option<usize>,
+    /// With the elements of collections, as many of each.
+    pub with_entries: bool,
 }
 
 /// Objects that were asked for.
@@ -161,9 +172,10 @@ impl<'d> ShownObjects<'d> {
 /// # Errors
 /// As [`object`]: for one object that is not there none is shown.
 pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObjects<'d>, AnswerError> {
-    let ShowOptions { objects, scope, max_references: rows } = options;
+    let &ShowOptions { ref objects, ref scope, max_references, with_entries } = options;
     let of = |id: &ObjectId| {
-        object(dump, &ObjectOptions { scope: scope.clone(), max_references: *rows, ..ObjectOptions::new(id.clone()) })
+        let scope = scope.clone();
+        object(dump, &ObjectOptions { scope, max_references, with_entries, ..ObjectOptions::new(id.clone()) })
     };
     Ok(match &objects[..] {
         [id] => ShownObjects::One(Box::new(of(id)?)),
@@ -207,6 +219,13 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         references.names = names.of_first(node, references.len().min(ROWS_READ_TOGETHER));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(ROWS_READ_TOGETHER)));
     }
+    let entries = match options.with_entries {
+        true => match collection_entries(dump, node, options.max_references)? {
+            None => return Err(AnswerError::NoCollection(graph.display_id(node))),
+            entries => entries,
+        },
+        false => None,
+    };
     let said = values.and_then(|values| values.value_in_words(node, value.as_ref()));
     Ok(ObjectAnswer {
         object: ShownObject {
@@ -232,6 +251,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
         fields,
+        entries,
         references,
         referrers,
         roots_inferred: graph.roots_inferred(),
@@ -249,7 +269,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
 pub struct RelatedRow {
     /// The object that was asked for, where there are several.
     pub of_object_id: String,
-    /// `object`, `dominator`, `root`, `field`, `static`, `element`, `reference`, `weak-reference`, `referrer`,
+    /// `object`, `dominator`, `root`, `field`, `static`, `element`, `entry`, `reference`, `weak-reference`, `referrer`,
     /// `weak-referrer`.
     pub relation: &'static str,
     /// The id of an object.
@@ -334,8 +354,20 @@ impl ObjectAnswer<'_> {
             value: Some(element.clone()),
             ..RelatedRow::default()
         });
-        let head: Vec<RelatedRow> =
-            [object].into_iter().chain(dominator).chain(roots).chain(fields).chain(elements).collect();
+        let entries = self.entries.iter().flat_map(|entries| &entries.rows).map(|entry| {
+            let object = entry.value.object().map(|(object, _)| object);
+            RelatedRow {
+                relation: "entry",
+                id: object.map(|object| object.id.clone()),
+                shallow_bytes: object.map(|object| object.shallow_bytes),
+                reference_name: entry.key.as_ref().map(EntryEnd::words),
+                type_or_root_text: object.map_or(String::new(), |object| object.type_name.clone()),
+                value: entry.value.value().cloned(),
+                ..RelatedRow::default()
+            }
+        });
+        let head = [object].into_iter().chain(dominator).chain(roots).chain(fields).chain(elements);
+        let head: Vec<RelatedRow> = head.chain(entries).collect();
         let listed = head.len() + self.references.len();
         (listed + self.referrers.len(), move |row| match row {
             _ if row < head.len() => head[row].clone(),

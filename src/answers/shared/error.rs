@@ -127,6 +127,9 @@ pub enum AnswerError {
     /// The object is no string and no array of characters or bytes: its id.
     #[error("{0} is no string and no array of characters or bytes with contents in this dump")]
     NotText(String),
+    /// The object is no collection whose elements are known, and no array: its id.
+    #[error("{0} is no collection that is known, and no array")]
+    NoCollection(String),
     /// Dumps of two formats: types of different runtimes do not compare.
     #[error("one dump is {0}, another {1}: types of different runtimes do not compare")]
     MixedRuntimes(String, String),

@@ -67,6 +67,8 @@ pub const OBJECTS: Figure = Figure::count("objects", "Objects");
 pub const SHALLOW: Figure = Figure::bytes("shallow_bytes", "Shallow", "shallow");
 /// Bytes that would be freed.
 pub const RETAINED: Figure = Figure::bytes("retained_bytes", "Retained", "retained");
+/// Bytes outside the heap that objects own.
+pub const OFF_HEAP: Figure = Figure::bytes("off_heap_bytes", "Off heap", "off-heap");
 /// Objects that strong roots reach.
 pub const REACHABLE_OBJECTS: Figure =
     Figure::new("reachable_objects", "Reachable #", ColumnUnit::Count, "reachable-objects");

@@ -28,6 +28,8 @@ pub enum GroupBy {
     Field,
     /// The class that all classes above their type but the root of all are below: directly below `java.lang.Object`.
     Superclass,
+    /// The type of the object that immediately dominates them.
+    Dominator,
     /// The part of the heap that they are in.
     HeapPart,
     /// The time at which they were allocated.
@@ -57,10 +59,10 @@ fn first_levels(package: &str, levels: u8) -> &str {
 
 impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
-    pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(18).0;
+    pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(19).0;
 
     /// The same, and names of frames: those that a trend can be grouped by.
-    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(20).0;
+    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(21).0;
 
     /// All that a histogram has rows of.
     pub const WORDS_OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
@@ -78,6 +80,7 @@ impl GroupBy {
         ("generation", GroupBy::Generation),
         ("loader", GroupBy::Loader),
         ("superclass", GroupBy::Superclass),
+        ("dominator", GroupBy::Dominator),
         ("heap", GroupBy::HeapPart),
         ("held", GroupBy::ReferenceStrength),
         ("interval", GroupBy::AllocationInterval),
@@ -143,6 +146,7 @@ impl GroupBy {
             GroupBy::Generation => ("Generation", "generations"),
             GroupBy::Loader => ("Loader", "loaders"),
             GroupBy::Superclass => ("Superclass", "superclasses"),
+            GroupBy::Dominator => ("Dominator", "types of dominators"),
             GroupBy::Field => ("Value", "values"),
             GroupBy::HeapPart => ("Heap", "heaps"),
             GroupBy::ReferenceStrength => ("Held", "groups"),

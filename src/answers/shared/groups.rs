@@ -85,6 +85,7 @@ impl<'d> Groups<'d> {
             GroupBy::Generation if graph.generations().is_empty() && allocated.is_none() => {
                 Some("where generations are")
             }
+            GroupBy::Dominator if allocated.is_none() => Some("what dominates what while it is compared"),
             GroupBy::Field if allocated.is_none() => Some("which field is meant"),
             GroupBy::File if allocated.is_none() => Some("where objects were allocated"),
             GroupBy::Superclass if !types.have_superclasses() => Some("which class extends which"),
@@ -139,6 +140,7 @@ impl<'d> Groups<'d> {
                     | GroupBy::ReferenceStrength
                     | GroupBy::File
                     | GroupBy::Field
+                    | GroupBy::Dominator
                     | GroupBy::Function
                     | GroupBy::Line => {
                         return 0;
@@ -247,6 +249,11 @@ impl<'d> Groups<'d> {
         }
     }
 
+    /// Returns true for an object of the scope, whether it fulfils its expression or not.
+    pub(in crate::answers) fn is_in_scope(&self, node: NodeId) -> bool {
+        self.group_ignoring_filter(node) != NO_SET
+    }
+
     /// One tally per group. O(objects).
     pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<GroupTally> {
         self.tally_by(reachable, |node| self.group_of(node), self.matching.is_some())
@@ -314,6 +321,32 @@ impl<'d> Groups<'d> {
         }
         (of_groups, total)
     }
+}
+
+/// Objects that several others or a root keep alive.
+const NO_DOMINATOR_NAME: &str = "(none)";
+/// Objects that no root reaches.
+const UNREACHABLE_NAME: &str = "(unreachable)";
+
+/// Groups by the type of what immediately dominates an object: names, and by object its group. O(objects) beside the dominator
+/// tree.
+pub(in crate::answers) fn groups_by_dominator(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+) -> Result<(Vec<String>, Vec<u32>), AnswerError> {
+    let (dominators, _) = dump.dominators()?;
+    dump.check_rows_memory(graph.node_count() as u64, 4)?;
+    let mut names: Vec<String> = graph.types().ids().map(|type_id| graph.type_name(type_id).to_string()).collect();
+    let none = names.len() as u32;
+    names.extend([NO_DOMINATOR_NAME, UNREACHABLE_NAME].map(String::from));
+    let group = |node: NodeId| match dominators.number_of(node) {
+        None => none + 1,
+        Some(number) => match dominators.immediate_dominator_of(number) {
+            DominatorNode::ROOT => none,
+            above => graph.type_of(dominators.node_at(above)).index() as u32,
+        },
+    };
+    Ok((names, graph.nodes().map(group).collect()))
 }
 
 /// Classes that all others extend: of Java, Python, Ruby.

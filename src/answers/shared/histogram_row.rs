@@ -2,15 +2,20 @@
 //! types that have one name.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::answers::shared::GroupBy;
 use crate::answers::shared::figure::{
-    ALLOCATED_BYTES, ALLOCATIONS, FLAT_ALLOCATIONS, FLAT_BYTES, Figure, OBJECTS, RETAINED, SHALLOW,
+    ALLOCATED_BYTES, ALLOCATIONS, FLAT_ALLOCATIONS, FLAT_BYTES, Figure, OBJECTS, OFF_HEAP, RETAINED, SHALLOW,
 };
 use crate::answers::shared::rows::LocationRow;
 use crate::graph::{HeapGraph, Loader};
+use crate::input::{ShownValue, Value};
 
 /// A value under a key that tells what it is: rows under `types` or `groups`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +114,106 @@ impl Serialize for Totals {
     }
 }
 
+/// The place of a class in the tree of what extends what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ClassPlace {
+    /// Classes that it extends.
+    pub level: u32,
+    /// Its objects and those of all classes that extend it.
+    pub objects_with_subclasses: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes_with_subclasses: u64,
+    /// Rows of its level that were left out, and would stand after it.
+    #[serde(skip)]
+    pub(in crate::answers) hidden_after: usize,
+}
+
+/// A number of a field, or of several added up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FieldNumber {
+    /// A whole number.
+    Integer(i128),
+    /// A floating-point number.
+    Double(f64),
+}
+
+impl FieldNumber {
+    pub(in crate::answers) fn to_double(self) -> f64 {
+        match self {
+            FieldNumber::Integer(number) => number as f64,
+            FieldNumber::Double(number) => number,
+        }
+    }
+
+    /// By size; whole numbers and others by their whole part first, so that nothing is rounded.
+    pub(in crate::answers) fn total_order(&self, other: &FieldNumber) -> Ordering {
+        let parts = |number: &FieldNumber| match *number {
+            FieldNumber::Integer(number) => (number, 0.0),
+            FieldNumber::Double(number) if number.is_finite() => (number.floor() as i128, number - number.floor()),
+            // Infinities are beyond all that a sum of whole numbers is.
+            FieldNumber::Double(number) => (number as i128, number),
+        };
+        let ((whole, rest), (other_whole, other_rest)) = (parts(self), parts(other));
+        whole.cmp(&other_whole).then_with(|| rest.total_cmp(&other_rest))
+    }
+
+    /// Digits; `NaN`, `Infinity` and `-Infinity` as in JSON.
+    pub fn text(self) -> String {
+        match self {
+            FieldNumber::Integer(number) => number.to_string(),
+            FieldNumber::Double(number) => ShownValue::from(Value::Double(number)).plain_text(),
+        }
+    }
+
+    /// Returns true if JSON writes it as a number.
+    pub fn is_json_literal(self) -> bool {
+        matches!(self, FieldNumber::Integer(_)) || self.to_double().is_finite()
+    }
+}
+
+impl Serialize for FieldNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            FieldNumber::Integer(number) => serializer.serialize_i128(number),
+            FieldNumber::Double(number) => ShownValue::from(Value::Double(number)).serialize(serializer),
+        }
+    }
+}
+
+/// A figure of a field of a row's objects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldFigureOfRow {
+    /// `sum`, `min`, `max` or `mean`.
+    pub function: &'static str,
+    /// The path of the field.
+    pub path: Arc<str>,
+    /// `None` where no object has a number there.
+    pub number: Option<FieldNumber>,
+}
+
+/// Figures of fields of a row's objects. Its JSON has them by function and path, and `nulls` by path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldFiguresOfRow {
+    /// In the order of columns.
+    pub figures: Vec<FieldFigureOfRow>,
+    /// By path: objects that have no number there.
+    pub objects_without: Vec<(Arc<str>, u64)>,
+}
+
+impl Serialize for FieldFiguresOfRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for of_function in self.figures.chunk_by(|a, b| a.function == b.function) {
+            let by_path = of_function.iter().map(|figure| (&*figure.path, figure.number));
+            map.serialize_entry(of_function[0].function, &by_path.collect::<BTreeMap<_, _>>())?;
+        }
+        let nulls: BTreeMap<&str, u64> =
+            self.objects_without.iter().map(|(path, objects)| (&**path, *objects)).collect();
+        map.serialize_entry("nulls", &nulls)?;
+        map.end()
+    }
+}
+
 /// A type or group with its amounts.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -118,6 +223,15 @@ pub struct HistogramRow {
     /// Bytes that would be freed with the row's objects, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained_bytes: Option<u64>,
+    /// Bytes outside the heap that the row's objects own, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_heap_bytes: Option<u64>,
+    /// Place in the tree of classes, where rows are that.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub class_place: Option<Box<ClassPlace>>,
+    /// Figures of fields, where those were asked for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub field_figures: Option<Box<FieldFiguresOfRow>>,
     /// The module a type is from, where types of one name are apart and modules are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
@@ -135,14 +249,26 @@ pub struct HistogramRow {
     pub(in crate::answers) group: u32,
     /// The value that the order compares, while rows are sorted.
     #[serde(skip)]
-    pub(in crate::answers) sort_value: Option<u64>,
+    pub(in crate::answers) sort_value: Option<FieldNumber>,
 }
 
 impl HistogramRow {
     pub(in crate::answers) fn new(name: String, by: GroupBy, amounts: RowAmounts) -> Self {
         let name = KeyedValue { key: by.figure().key, value: name };
-        let (retained_bytes, module, location, loader, rank) = Default::default();
-        HistogramRow { amounts, retained_bytes, module, location, loader, name, group: 0, sort_value: rank }
+        let (retained_bytes, off_heap_bytes, class_place, field_figures, module, location, loader) = Default::default();
+        HistogramRow {
+            amounts,
+            retained_bytes,
+            off_heap_bytes,
+            class_place,
+            field_figures,
+            module,
+            location,
+            loader,
+            name,
+            group: 0,
+            sort_value: None,
+        }
     }
 
     /// The name of the type or group.
@@ -172,8 +298,10 @@ impl HistogramRow {
 
     /// A figure of the row, where it has that.
     pub fn figure(&self, figure: Figure) -> Option<u64> {
-        if figure == RETAINED {
-            return self.retained_bytes;
+        match figure {
+            RETAINED => return self.retained_bytes,
+            OFF_HEAP => return self.off_heap_bytes,
+            _ => {}
         }
         let RowAmounts { figures, values } = &self.amounts;
         values[figures.iter().position(|own| *own == figure)?]

@@ -18,6 +18,7 @@ pub(crate) mod histogram_row;
 pub mod holders;
 pub mod libraries;
 pub(in crate::answers) mod limit_result;
+pub(in crate::answers) mod off_heap;
 pub(in crate::answers) mod paths;
 pub mod problems;
 pub(in crate::answers) mod reference_names;

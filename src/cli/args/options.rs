@@ -10,7 +10,7 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ProblemRow, ScopeOptions, cut_sentence};
 use crate::dump::{Content, OpenDump};
-use crate::filter::Filter;
+use crate::filter::{Filter, FilterError};
 use crate::input::{ProfileOptions, ReadOptions, Rules, SizeRadix};
 use crate::report::{Format, parse_size};
 
@@ -377,12 +377,7 @@ impl TypeArgs {
 impl WhereArgs {
     /// As the library takes it.
     pub(crate) fn filter(&self) -> Result<Option<Filter>> {
-        let of_class = self.instance_of.iter().map(|pattern| match pattern.strip_prefix('=') {
-            Some(name) => format!("instanceof = '{}'", name.replace('\'', "''")),
-            None => format!("instanceof ~ '{}'", pattern.replace('\'', "''")),
-        });
-        let expressions: Vec<String> = self.filter.iter().cloned().chain(of_class).collect();
-        Filter::parse(&expressions).context(if self.filter.is_empty() { "--instanceof" } else { "--where" })
+        Filter::parse_with_classes(&self.filter, &self.instance_of).map_err(with_option_of_filter)
     }
 
     /// Returns true if objects are asked for by an expression.
@@ -396,6 +391,12 @@ impl WhereArgs {
         let words: Vec<String> = self.filter.iter().map(|text| format!("--where {text}")).chain(of_class).collect();
         self.chooses_some().then(|| words.join(" "))
     }
+}
+
+/// The error with the option that it is of.
+pub(crate) fn with_option_of_filter(error: FilterError) -> Error {
+    let option = if error.is_of_class_pattern() { "--instanceof" } else { "--where" };
+    Error::new(error).context(option)
 }
 
 impl ScopeArgs {

@@ -25,6 +25,8 @@ use crate::export::write_raw_contents;
 ///
 /// Example: heapdump list dump.txt --type Cache --ids -n 3 | heapdump show --ids-from - dump.txt
 ///
+/// Example: heapdump show 0xfd5c0bd0 app.hprof --entries -n 50
+///
 /// Example: heapdump show 0xfd5c0bd0 app.hprof --raw -o query.sql
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "heapdump show [OPTIONS] OBJID... [FILE]")]
@@ -35,6 +37,9 @@ pub(crate) struct Args {
     /// More ids: the first word of each line of a file; - for standard input
     #[arg(long, value_name = "FILE")]
     ids_from: Option<PathBuf>,
+    /// The elements of a collection or an array: keys with their values, those of lists by number
+    #[arg(long, conflicts_with = "raw")]
+    entries: bool,
     /// Save what one string, char[] or byte[] holds: the whole text in UTF-8, or the bytes
     #[arg(long, requires = "output", conflicts_with_all = ["ids_from", "format", "pretty", "human", "bytes", "no_header", "color", "limit"])]
     raw: bool,
@@ -84,7 +89,8 @@ impl Args {
         }
         let objects: Vec<ObjectId> = ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?;
         let rows = self.limit.row_limit_here(&self.common.output);
-        Ok((ShowOptions { objects, scope: self.section.scope_options(), max_references: rows }, file))
+        let (scope, with_entries) = (self.section.scope_options(), self.entries);
+        Ok((ShowOptions { objects, scope, max_references: rows, with_entries }, file))
     }
 }
 

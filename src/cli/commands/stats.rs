@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::histogram::{FailOverLimit, histogram_of_counted_types};
+use crate::answers::histogram::{FailOverLimit, FieldFigures, FieldFunction, histogram_of_counted_types};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwnership, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
@@ -52,6 +52,26 @@ pub(crate) struct Args {
     /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
     #[arg(long, value_parser = word_parser(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<RetainedBy>,
+    /// Bytes outside the heap too, of direct and mapped buffers of Java
+    #[arg(long, hide_short_help = true)]
+    off_heap: bool,
+    /// With --by superclass: the tree of classes, each with its own objects and with those of all that extend it
+    #[arg(long, hide_short_help = true)]
+    tree: bool,
+    /// Sum of the numbers in fields, as .size,.user.age
+    ///
+    /// A column each, beside it how many objects have no number there
+    #[arg(long, value_name = "FIELDS")]
+    sum: Vec<String>,
+    /// Least number in fields
+    #[arg(long, value_name = "FIELDS", hide_short_help = true)]
+    min: Vec<String>,
+    /// Largest number in fields
+    #[arg(long, value_name = "FIELDS", hide_short_help = true)]
+    max: Vec<String>,
+    /// Mean of the numbers in fields
+    #[arg(long, value_name = "FIELDS", hide_short_help = true)]
+    mean: Vec<String>,
     /// Types of libraries, besides those of the runtime, where bytes go to their owners
     #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     library: Vec<String>,
@@ -99,7 +119,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     match args.shallow {
         true => print(histogram_by_counting(args, session, &options, &DumpInput::find(file)?, None)?, None),
         false => {
-            let with_values = args.scope.filter.as_written().is_some() || args.by.field.is_some();
+            let with_values = args.scope.filter.as_written().is_some() || args.off_heap || args.reads_fields();
             ask_without_problems(session, file, input, with_values, |asked| {
                 print(histogram_of_dump(args, &options, asked)?, Some(asked))
             })
@@ -113,7 +133,7 @@ fn histogram_of_dump(args: &Args, options: &HistogramOptions, asked: &AskedDump<
     let is_graph = asked.dump.graph().is_some();
     let of_allocations = matches!(asked.dump.content(), Content::Allocations(_));
     if of_allocations && args.needs_objects() {
-        bail!("the dump holds allocation totals, no objects: leave --by, --retained and --where out");
+        bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and sums of fields out");
     }
     asked.note_unmatched_owner_patterns(&options.type_ownership);
     let options = args.with_order(options, is_graph, of_allocations)?;
@@ -246,6 +266,17 @@ impl Args {
         if self.by.group.is_by_owner() && self.retained.is_some() {
             bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
         }
+        if self.tree && (self.by.group != GroupBy::Superclass || !size_limits.is_empty()) {
+            bail!("--tree is of classes by what they extend: add --by superclass");
+        }
+        if self.off_heap && (self.shallow || self.by.group.is_by_owner()) {
+            bail!("--off-heap is of objects in groups: leave --shallow and --by owner out");
+        }
+        let field_figures = self.field_figures()?;
+        if !field_figures.is_empty() && (self.shallow || self.by.group.is_by_owner()) {
+            let other = if self.shallow { "--shallow" } else { "--by owner" };
+            bail!("--sum, --min, --max and --mean are of objects in groups: leave {other} out");
+        }
         let libraries = parse_patterns("--library", &self.library, false)?;
         let type_ownership = TypeOwnership { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
         Ok(HistogramOptions {
@@ -254,6 +285,9 @@ impl Args {
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             group_by: self.by.group,
             field: self.by.field.clone(),
+            as_class_tree: self.tree,
+            with_off_heap: self.off_heap,
+            field_figures: field_figures.into(),
             splits_same_name_types: self.common.input.read.raw_types,
             retained: self.retained,
             limits: self.rows.limits(&self.common.output),
@@ -262,11 +296,29 @@ impl Args {
         })
     }
 
+    fn field_figures(&self) -> Result<FieldFigures> {
+        let mut figures = FieldFigures::default();
+        for (function, fields) in FieldFunction::ALL.into_iter().zip([&self.sum, &self.min, &self.max, &self.mean]) {
+            for text in fields {
+                let fields = FieldSelection::parse(text).with_context(|| function.option())?;
+                figures.add_fields(function, &fields);
+            }
+        }
+        Ok(figures)
+    }
+
+    /// Returns true if values of fields are asked for.
+    fn reads_fields(&self) -> bool {
+        self.by.field.is_some() || [&self.sum, &self.min, &self.max, &self.mean].iter().any(|fields| !fields.is_empty())
+    }
+
     /// Returns true if an option acts on objects only.
     fn needs_objects(&self) -> bool {
         self.by.group != GroupBy::Type && self.by.group.frame_names().is_none()
             || self.retained.is_some()
             || self.scope.filter.as_written().is_some()
+            || self.off_heap
+            || self.reads_fields()
     }
 
     /// The options in the order that was asked for, which depends on what there is: objects with their references,

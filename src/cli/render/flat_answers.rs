@@ -2,16 +2,25 @@
 
 use super::shared_columns::{TRUNCATED, group_name, hide_priority, hideable_column};
 use crate::answers::figure::{
-    ALLOCATED_BYTES, ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, OBJECTS, PROBLEMS,
-    REACHABLE_OBJECTS, SECTIONS, SHALLOW, TYPE_WORD, WASTED_BYTES,
+    ALLOCATED_BYTES, ALLOCATIONS, BYTES, COPIES, ESTIMATED_OBJECTS, EXAMPLE, FILE, FORMAT, KIND, LEVEL, OBJECTS,
+    PROBLEMS, REACHABLE_OBJECTS, SECTIONS, SHALLOW, TYPE_WORD, WASTED_BYTES,
 };
 use crate::answers::histogram::{Histogram, HistogramRow};
 use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
 use crate::answers::secrets::SecretRow;
 use crate::answers::strings::TextRow;
 use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
-use crate::answers::{Secrets, StringsAnswer, Waste};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
+use crate::answers::{Figure, Secrets, StringsAnswer, Waste};
+use crate::report::{Column, ColumnUnit, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
+
+/// Figures of a class with all that extend it.
+const WITH_SUBCLASSES: [Figure; 2] = [
+    Figure::count("objects_with_subclasses", "With subclasses #"),
+    Figure::bytes("shallow_bytes_with_subclasses", "With subclasses", "shallow_bytes_with_subclasses"),
+];
+
+/// Deep rows are not pushed off the screen.
+const MAX_INDENTED_LEVELS: usize = 40;
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
@@ -32,6 +41,27 @@ impl Present for Histogram {
                 move |row: &mut &HistogramRow| row.figure(figure),
             )
         });
+        let is_tree = rows.first().is_some_and(|row| row.class_place.is_some());
+        let place = |row: &mut &HistogramRow| row.class_place.as_deref().copied().unwrap_or_default();
+        let columns = columns
+            .add_if(is_tree, WITH_SUBCLASSES[0], move |row| place(row).objects_with_subclasses)
+            .add_if(is_tree, WITH_SUBCLASSES[1], move |row| place(row).shallow_bytes_with_subclasses)
+            .add_if(is_tree && !style.is_for_people(), LEVEL, move |row| place(row).level);
+        let fields = rows.first().and_then(|row| row.field_figures.as_deref());
+        let figures = fields.into_iter().flat_map(|fields| &fields.figures).enumerate();
+        let columns = figures.fold(columns, |columns, (at, figure)| {
+            let name = format!("{}({})", figure.function, figure.path);
+            columns.add(Column::named(&name, ColumnUnit::Count), move |row: &mut &HistogramRow| {
+                row.field_figures.as_ref().and_then(|fields| fields.figures[at].number)
+            })
+        });
+        let without = fields.into_iter().flat_map(|fields| &fields.objects_without).enumerate();
+        let columns = without.fold(columns, |columns, (at, (path, _))| {
+            let column = Column::named(&format!("nulls({path})"), ColumnUnit::Count).with_hide_priority(4);
+            columns.add(column, move |row: &mut &HistogramRow| {
+                row.field_figures.as_ref().map(|fields| fields.objects_without[at].1)
+            })
+        });
         columns
             .add_if(rows.iter().any(|row| row.module.is_some()), module, |row| {
                 row.module.as_deref().unwrap_or("(none)")
@@ -40,8 +70,15 @@ impl Present for Histogram {
                 row.location.map_or(String::new(), |location| location.text())
             })
             .add(self.group_by.figure(), move |row| {
-                // A section without a name.
-                Some(group_name(row, &style)).filter(|name| !style.is_for_people() || !name.is_empty())
+                let name = group_name(row, &style);
+                match &row.class_place {
+                    Some(place) if style.is_for_people() => {
+                        let indent = 2 * (place.level as usize).min(MAX_INDENTED_LEVELS);
+                        Some(format!("{:indent$}{name}", "").into())
+                    }
+                    // A section without a name.
+                    _ => Some(name).filter(|name| !style.is_for_people() || !name.is_empty()),
+                }
             })
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }

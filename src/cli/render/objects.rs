@@ -144,6 +144,20 @@ impl ObjectAnswer<'_> {
             page.line(format!("\n{}{which}", style.bold("Elements")));
             page.paragraph(escape_controls(&format!("  {}", words.join(", "))));
         }
+        if let Some(entries) = &self.entries {
+            page.line(format!("\n{} ({})", style.bold("Entries"), entries.figures.words()));
+            for entry in &entries.rows {
+                let key = entry.key.as_ref().map_or(String::new(), |key| format!("{} → ", key.words()));
+                let retained = entry.value.object().and_then(|(_, retained)| retained);
+                let retained = retained.map(|bytes| format!(" (retained {})", style.bytes_in_column(bytes)));
+                let line = format!("{key}{}{}", entry.value.words(), retained.unwrap_or_default());
+                page.line(style.fitted_row("  ", &[], &line));
+            }
+            let hidden = entries.figures.entry_count.saturating_sub(entries.rows.len() as u64);
+            if hidden > 0 {
+                page.line(format!("  {} more; -n 0 shows all", format_count(hidden)));
+            }
+        }
         for fields in self.fields.iter().filter(|fields| !fields.is_empty()) {
             page.line(format!("\n{}", style.bold("Fields")));
             page.draw_table(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::answers::histogram::HistogramRow;
+use crate::answers::histogram::{FieldNumber, HistogramRow};
 use crate::answers::values::ShownValue;
 use crate::answers::{Figure, ObjectRow, RootRow, type_words};
 use crate::report::{Cell, Column, Style, TextPage, escape_controls};
@@ -37,6 +37,12 @@ pub(crate) const TRUNCATED: Column = Column::word("truncated", "Truncated");
 impl From<ShownValue> for Cell<'_> {
     fn from(value: ShownValue) -> Self {
         if value.is_json_literal() { Cell::JsonLiteral(value.plain_text()) } else { Cell::text(value.plain_text()) }
+    }
+}
+
+impl From<FieldNumber> for Cell<'_> {
+    fn from(number: FieldNumber) -> Self {
+        if number.is_json_literal() { Cell::JsonLiteral(number.text()) } else { Cell::text(number.text()) }
     }
 }
 

@@ -9,13 +9,14 @@ use anyhow::{Error, Result, anyhow, bail};
 use crate::analysis::type_patterns::{TypePattern, did_you_mean};
 use crate::answers::{AnswerError, TypeOwnership};
 use crate::cli::CommandOutcome;
-use crate::cli::args::options::{InputArgs, TypeArgs};
+use crate::cli::args::options::{InputArgs, TypeArgs, with_option_of_filter};
 use crate::cli::terminal::dump_input::{self, CommandMemoryLimit, DumpInput, read_dump};
 use crate::cli::terminal::session::Session;
 use crate::dump::{Content, NoValues, OpenDump};
 use crate::files::map_each_file;
 use crate::graph::{HeapGraph, TypeId};
 use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT};
+use crate::units::count_with_noun;
 
 /// A dump that a command asks, and what its errors need to be explained.
 pub(crate) struct AskedDump<'d> {
@@ -118,7 +119,7 @@ impl AskedDump<'_> {
     pub(crate) fn explain(&self, error: AnswerError) -> Error {
         match error {
             AnswerError::OutOfMemory(error) => self.memory_limit.explain(error),
-            AnswerError::InvalidFilter(error) => Error::new(error).context("--where"),
+            AnswerError::InvalidFilter(error) => with_option_of_filter(error),
             AnswerError::NeedsObjects if matches!(self.dump.content(), Content::Histograms(_)) => {
                 anyhow!(
                     "a class histogram has types alone, no objects and references: take a dump with `heapdump collect`"
@@ -139,6 +140,37 @@ impl AskedDump<'_> {
     pub(crate) fn did_you_mean(&self, types: &TypeArgs) -> String {
         let choice = types.type_choice().ok().flatten().unwrap_or_default();
         self.dump.graph().map_or(String::new(), |graph| choice.did_you_mean(type_names(graph)))
+    }
+
+    /// What may be meant where no object of the types is there: subclasses, or else another name.
+    pub(crate) fn hint_of_types(&self, types: &TypeArgs) -> String {
+        let subclasses = self.subclasses_hint(types);
+        if subclasses.is_empty() { self.did_you_mean(types) } else { subclasses }
+    }
+
+    /// `; 3 objects of 2 subclasses: --instanceof` where classes of the dump match that have no objects of their own.
+    pub(crate) fn subclasses_hint(&self, types: &TypeArgs) -> String {
+        let choice = types.type_choice().ok().flatten().unwrap_or_default();
+        let Some(graph) = self.dump.graph().filter(|graph| graph.types().have_superclasses()) else {
+            return String::new();
+        };
+        let types = graph.types();
+        let is_below = types.map_by_superclass(|type_id, above: Option<&bool>| {
+            above.copied().unwrap_or(false) || choice.matches(graph.type_name(type_id))
+        });
+        let mut counts = vec![0u64; types.len()];
+        graph.node_types(0..graph.node_count()).for_each(|type_id| counts[type_id.index()] += 1);
+        let of_subclasses = types.ids().filter(|id| is_below[id.index()] && counts[id.index()] > 0);
+        let (objects, classes) =
+            of_subclasses.fold((0, 0), |(objects, classes), id| (objects + counts[id.index()], classes + 1));
+        match objects {
+            0 => String::new(),
+            _ => format!(
+                "; {} of {}: --instanceof",
+                count_with_noun(objects, "objects"),
+                count_with_noun(classes, "subclasses")
+            ),
+        }
     }
 
     /// Returns true if a type of the dump is among those that are asked for.

@@ -63,7 +63,7 @@ impl RowLimitArgs {
 impl TypeArgs {
     /// The outcome of a command that shows what `--type` matches in a dump; a sentence is printed where it matches nothing.
     pub(crate) fn outcome_with_note(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
-        self.outcome_with_note_and_hint(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(self))
+        self.outcome_with_note_and_hint(asked.session, is_empty, asked.is_quiet, || asked.hint_of_types(self))
     }
 
     fn outcome_with_note_and_hint(
@@ -86,7 +86,7 @@ impl TypeArgs {
 impl ScopeArgs {
     /// The same of what `--type` and `--where` match.
     pub(crate) fn outcome_with_note(&self, asked: &AskedDump<'_>, is_empty: bool) -> CommandOutcome {
-        self.outcome_with_note_and_hint(asked.session, is_empty, asked.is_quiet, || asked.did_you_mean(&self.types))
+        self.outcome_with_note_and_hint(asked.session, is_empty, asked.is_quiet, || asked.hint_of_types(&self.types))
     }
 
     /// The same of several dumps, or of one that is not at hand.

@@ -17,9 +17,10 @@ use super::snapshot::Snapshot;
 use super::strings::KeptStrings;
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
+use crate::input::details::FIELD_VALUES_PER_BATCH;
 use crate::input::{
-    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceKinds, ReferenceName,
-    RereadableFile, ShownValue, StringColumns, Text, Value, WantedContents,
+    ContentKey, Contents, Diagnostics, FieldValue, NamedFieldValue, ObjectDetails, ReadError, ReferenceKinds,
+    ReferenceName, RereadableFile, ShownValue, StringColumns, Text, Value, WantedContents,
 };
 
 /// Reads a snapshot again.
@@ -186,30 +187,41 @@ impl ObjectDetails for V8Details {
         Ok(nodes.iter().map(say).collect())
     }
 
-    fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
+    fn visit_field_values(
+        &self,
+        graph: &HeapGraph,
+        names: &[&str],
+        take: &(dyn Fn(&[NamedFieldValue]) + Sync),
+    ) -> Result<(), ReadError> {
         let read = self.reread_snapshot(graph)?;
         let snapshot = &read.snapshot;
         let places =
             |(at, name): (usize, &&str)| snapshot.strings.indices_of(name).into_iter().map(move |index| (index, at));
         let places: FxHashMap<u32, usize> = names.iter().enumerate().flat_map(places).collect();
-        let mut columns = vec![Vec::new(); names.len()];
+        let mut batch: Vec<NamedFieldValue> = Vec::new();
         for node in graph.nodes() {
             let Some(ordinal) = read.ordinal(node) else { break };
             let mut edges = snapshot.edges(ordinal).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
             if !edges.any(|edge| places.contains_key(&snapshot.edge_number(edge))) {
                 continue;
             }
+            let of_object = batch.len();
             for (nth, reference) in graph.references(node).enumerate() {
                 let edge =
                     read.edge_of_reference(ordinal, nth).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
-                if let Some(&at) = edge.and_then(|edge| places.get(&snapshot.edge_number(edge)))
-                    && columns[at].last().is_none_or(|(known, _)| *known != node)
+                if let Some(&name_index) = edge.and_then(|edge| places.get(&snapshot.edge_number(edge)))
+                    && batch[of_object..].iter().all(|known| known.name_index != name_index)
                 {
-                    columns[at].push((node, Value::Object(reference.node)));
+                    batch.push(NamedFieldValue { node, name_index, value: Value::Object(reference.node) });
                 }
             }
+            if batch.len() >= FIELD_VALUES_PER_BATCH {
+                take(&batch);
+                batch.clear();
+            }
         }
-        Ok(columns)
+        take(&batch);
+        Ok(())
     }
 
     fn source_place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {

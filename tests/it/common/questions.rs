@@ -167,7 +167,9 @@ pub fn ask_of_objects(dump: &OpenDump, ids: &[ObjectId], forms: &[Format]) -> Ve
     let mut asker = Asker { dump, forms, asked: Vec::new() };
     for id in ids {
         let one = ObjectOptions { max_references: Some(20), ..ObjectOptions::new(id.clone()) };
-        let shown = ShowOptions { objects: vec![id.clone()], scope: ScopeOptions::default(), max_references: Some(20) };
+        let objects = vec![id.clone()];
+        let shown =
+            ShowOptions { objects, scope: ScopeOptions::default(), max_references: Some(20), with_entries: false };
         asker.ask(one.command_line(), show(dump, &shown));
         for paths in [Some(1), Some(3)] {
             ask!(asker, root_paths, RootPathsOptions { max_paths: paths, ..RootPathsOptions::new(id.clone()) });

@@ -10,6 +10,7 @@ pub enum Held {
     Boolean(bool),
     Int(i32),
     Long(i64),
+    Double(f64),
 }
 
 impl Held {
@@ -20,6 +21,7 @@ impl Held {
             Held::Byte(_) => 8,
             Held::Int(_) => 10,
             Held::Long(_) => 11,
+            Held::Double(_) => 7,
         }
     }
 
@@ -30,6 +32,7 @@ impl Held {
             Held::Boolean(value) => vec![value.into()],
             Held::Int(value) => value.to_be_bytes().to_vec(),
             Held::Long(value) => value.to_be_bytes().to_vec(),
+            Held::Double(value) => value.to_be_bytes().to_vec(),
         }
     }
 }

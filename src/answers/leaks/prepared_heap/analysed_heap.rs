@@ -16,14 +16,12 @@ use crate::analysis::leaks::{
 use crate::analysis::retained::RetainedSizes;
 use crate::answers::AnswerError;
 use crate::answers::libraries::{LibraryNames, dotted_type_name};
+use crate::answers::off_heap::off_heap_buffers;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
 use crate::graph::{GraphNameId, HeapGraph, NodeId, RootKind};
-use crate::input::{ObjectDetails, ReferenceKinds, Runtime, Value};
-
-/// Buffers outside the heap that are asked one by one; of more all are asked in one pass over the dump.
-const MAX_BUFFERS_READ_SINGLY: usize = 1000;
+use crate::input::{ReferenceKinds, Runtime};
 
 /// A heap with its tree of best paths.
 pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
@@ -83,7 +81,7 @@ impl<'d> ClassifiedHeap<'d> {
             type_roles,
             thread_names: threads,
             left_over_loaders: FxHashSet::default(),
-            off_heap_bytes: off_heap_bytes_by_buffer(graph, values, dump.details()),
+            off_heap_bytes: off_heap_bytes_by_buffer(dump, graph),
         }
     }
 }
@@ -186,45 +184,10 @@ fn thread_names(graph: &HeapGraph, values: Option<ValueReader<'_>>) -> FxHashMap
     threads.into_iter().zip(said).map(|((node, of_dump), said)| (node, name(node, of_dump, said))).collect()
 }
 
-/// Bytes outside the heap by the buffer that frees them: views have none of their own.
-fn off_heap_bytes_by_buffer(
-    graph: &HeapGraph,
-    values: Option<ValueReader<'_>>,
-    details: Option<&dyn ObjectDetails>,
-) -> FxHashMap<NodeId, u64> {
-    let types = graph.types();
-    let (Some(values), Some(details)) = (values, details) else { return FxHashMap::default() };
-    let is_direct = types.map_by_superclass(|type_id, above: Option<&bool>| {
-        dotted_type_name(types.name(type_id)) == "java.nio.DirectByteBuffer" || above.copied().unwrap_or(false)
-    });
-    if !is_direct.contains(&true) {
-        return FxHashMap::default();
-    }
-    let buffers: Vec<NodeId> = graph.nodes().filter(|&node| is_direct[graph.type_of(node).index()]).collect();
-    if buffers.len() > MAX_BUFFERS_READ_SINGLY {
-        let columns = details.values_of_fields(graph, &["capacity", "cleaner"]).unwrap_or_default();
-        let [capacities, cleaners] = &columns[..] else { return FxHashMap::default() };
-        let frees: FxHashSet<NodeId> =
-            cleaners.iter().filter(|(_, value)| matches!(value, Value::Object(_))).map(|&(node, _)| node).collect();
-        let own = capacities.iter().filter(|(node, _)| frees.contains(node) && is_direct[graph.type_of(*node).index()]);
-        return own.filter_map(|&(node, ref value)| Some((node, capacity_bytes(value)?))).collect();
-    }
-    let of_buffer = |node: NodeId| {
-        let fields = values.raw_fields(node);
-        let field = |wanted: &str| {
-            let mut named = fields.iter().filter(|field| field.name.to_string().trim_start_matches('.') == wanted);
-            named.next().map(|field| &field.value)
-        };
-        matches!(field("cleaner"), Some(Value::Object(_))).then(|| Some((node, capacity_bytes(field("capacity")?)?)))?
-    };
-    buffers.into_iter().filter_map(of_buffer).collect()
-}
-
-fn capacity_bytes(value: &Value) -> Option<u64> {
-    match value {
-        Value::Integer(bytes) => u64::try_from(*bytes).ok(),
-        _ => None,
-    }
+/// Bytes outside the heap by the buffer that frees them.
+fn off_heap_bytes_by_buffer(dump: &OpenDump, graph: &HeapGraph) -> FxHashMap<NodeId, u64> {
+    let buffers = off_heap_buffers(dump, graph).unwrap_or_default().into_iter();
+    buffers.filter(|buffer| buffer.is_freed_with_buffer).map(|buffer| (buffer.node, buffer.bytes)).collect()
 }
 
 /// Types of JavaScript are whose the script of their constructor is: that of the first object.

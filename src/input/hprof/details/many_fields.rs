@@ -7,8 +7,9 @@ use super::finder::RecordFinder;
 use super::object_pass::{ObjectVisitor, visit_objects};
 use super::values::{FieldPlace, field_places, value_at};
 use crate::graph::{FieldKind, GraphNameId, HeapGraph, NodeId, NodeSet, TypeId};
+use crate::input::details::FIELD_VALUES_PER_BATCH;
 use crate::input::hprof::wire::id_at_with_width;
-use crate::input::{ReadError, Value};
+use crate::input::{NamedFieldValue, ReadError};
 
 /// The field of the first object of each pair that refers to the second, and what declares it; `None` where the first is
 /// no instance. Pairs must ascend.
@@ -83,28 +84,25 @@ impl ObjectVisitor for FieldNameVisitor<'_> {
     }
 }
 
-/// For each name, ascending: the objects with such a field and what it holds, ascending.
-pub fn values_of_fields(
+/// Values of all fields of some names, ascending, as [`visit_field_values`](crate::input::ObjectDetails::visit_field_values).
+pub fn visit_field_values(
     finder: &RecordFinder,
     graph: &HeapGraph,
     names: &[&str],
-) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
+    take: &(dyn Fn(&[NamedFieldValue]) + Sync),
+) -> Result<(), ReadError> {
     let id_bytes = finder.places.id_bytes;
     let make = || FieldValueVisitor {
         graph,
         id_bytes,
         names,
         wanted_fields_by_type: FxHashMap::default(),
-        values_by_name: vec![Vec::new(); names.len()],
+        batch: Vec::new(),
+        take,
     };
-    let mut columns = vec![Vec::new(); names.len()];
-    for visitor in visit_objects(&finder.places, &finder.reread, make)? {
-        columns.iter_mut().zip(visitor.values_by_name).for_each(|(column, found)| column.extend(found));
-    }
-    for column in &mut columns {
-        column.sort_by_key(|(node, _)| *node);
-    }
-    Ok(columns)
+    let visitors = visit_objects(&finder.places, &finder.reread, make)?;
+    visitors.iter().for_each(|visitor| take(&visitor.batch));
+    Ok(())
 }
 
 /// Collects the values of all fields of some names.
@@ -114,8 +112,9 @@ struct FieldValueVisitor<'p> {
     names: &'p [&'p str],
     /// Of types that were met: the wanted fields, each with its name's place, its kind, and where it is in the values.
     wanted_fields_by_type: FxHashMap<TypeId, Vec<(usize, FieldKind, usize)>>,
-    /// By name: objects with such a field, and its value.
-    values_by_name: Vec<Vec<(NodeId, Value)>>,
+    /// Values that were not handed on yet.
+    batch: Vec<NamedFieldValue>,
+    take: &'p (dyn Fn(&[NamedFieldValue]) + Sync),
 }
 
 impl ObjectVisitor for FieldValueVisitor<'_> {
@@ -136,10 +135,14 @@ impl ObjectVisitor for FieldValueVisitor<'_> {
             }
             wanted
         });
-        for &(name, kind, at) in places.iter() {
+        for &(name_index, kind, at) in places.iter() {
             if let Some(value) = value_at(graph, kind, values, at, id_bytes) {
-                self.values_by_name[name].push((node, value));
+                self.batch.push(NamedFieldValue { node, name_index, value });
             }
+        }
+        if self.batch.len() >= FIELD_VALUES_PER_BATCH {
+            (self.take)(&self.batch);
+            self.batch.clear();
         }
     }
 }

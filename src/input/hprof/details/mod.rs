@@ -15,12 +15,12 @@ use super::records::{ClassDump, ClassReference};
 use super::wire::sub_record_tags;
 use crate::graph::{ColumnSink, FieldKind, GraphNameId, HeapGraph, NodeId, TypeId};
 use crate::input::{
-    ArrayElements, Contents, FieldValue, ObjectDetails, ReadError, ReferenceName, RereadableFile, ShownValue,
-    StringColumns, Text, Value, WantedContents,
+    ArrayElements, Contents, FieldValue, NamedFieldValue, ObjectDetails, ReadError, ReferenceName, RereadableFile,
+    ShownValue, StringColumns, Text, Value, WantedContents,
 };
 use contents::read_contents;
 use finder::{ObjectPlaces, RecordFinder};
-use many_fields::{fields_between, values_of_fields};
+use many_fields::{fields_between, visit_field_values};
 use shown_values::{TextSource, shown_values, text_sources, visit_whole_text};
 use texts_of_strings::visit_texts;
 use values::{array_values, instance_values, parsed_array, primitive_value, reference_value};
@@ -224,8 +224,13 @@ impl ObjectDetails for HprofDetails {
         fields_between(&self.finder, graph, pairs)
     }
 
-    fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
-        values_of_fields(&self.finder, graph, names)
+    fn visit_field_values(
+        &self,
+        graph: &HeapGraph,
+        names: &[&str],
+        take: &(dyn Fn(&[NamedFieldValue]) + Sync),
+    ) -> Result<(), ReadError> {
+        visit_field_values(&self.finder, graph, names, take)
     }
 
     fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {

@@ -1,0 +1,271 @@
+//! Sums, least, largest and mean values of fields by group: `--sum .size`, `--mean .user.age`.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::answers::AnswerError;
+use crate::answers::figure::{ColumnUnit, Figure};
+use crate::answers::groups::Groups;
+use crate::answers::histogram_row::{FieldFigureOfRow, FieldFiguresOfRow, FieldNumber};
+use crate::dump::OpenDump;
+use crate::filter::{FieldSelection, PathEnd, visit_path_ends, visit_shown_values};
+use crate::graph::{HeapGraph, NodeId};
+use crate::input::{ShownValue, Value};
+
+/// What is told of the numbers in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldFunction {
+    /// Their sum.
+    Sum,
+    /// The least.
+    Min,
+    /// The largest.
+    Max,
+    /// Their sum through their number.
+    Mean,
+}
+
+impl FieldFunction {
+    /// All of them, in the order of columns.
+    pub const ALL: [FieldFunction; 4] =
+        [FieldFunction::Sum, FieldFunction::Min, FieldFunction::Max, FieldFunction::Mean];
+
+    /// The option that asks for it.
+    pub fn option(self) -> &'static str {
+        match self {
+            FieldFunction::Sum => "--sum",
+            FieldFunction::Min => "--min",
+            FieldFunction::Max => "--max",
+            FieldFunction::Mean => "--mean",
+        }
+    }
+
+    /// Its name in JSON, and the word of `--sort` for the first field that it is asked of.
+    pub fn figure(self) -> Figure {
+        match self {
+            FieldFunction::Sum => Figure::new("sum", "Sum", ColumnUnit::Count, "sum"),
+            FieldFunction::Min => Figure::new("min", "Min", ColumnUnit::Count, "min"),
+            FieldFunction::Max => Figure::new("max", "Max", ColumnUnit::Count, "max"),
+            FieldFunction::Mean => Figure::new("mean", "Mean", ColumnUnit::Count, "mean"),
+        }
+    }
+}
+
+/// Figures of fields that each row of a histogram has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldFigures {
+    /// Of which fields, each once.
+    paths: Vec<(String, Vec<String>)>,
+    /// What is told, and the place of the field.
+    figures: Vec<(FieldFunction, usize)>,
+}
+
+impl FieldFigures {
+    /// Adds what is told of some fields; nothing comes twice.
+    pub fn add_fields(&mut self, function: FieldFunction, fields: &FieldSelection) {
+        for (text, names) in fields.paths().zip(fields.names()) {
+            let known = self.paths.iter().position(|(_, known)| known == names);
+            let place = known.unwrap_or_else(|| {
+                self.paths.push((text.to_string(), names.to_vec()));
+                self.paths.len() - 1
+            });
+            if !self.figures.contains(&(function, place)) {
+                self.figures.push((function, place));
+            }
+        }
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.figures.is_empty()
+    }
+
+    /// What is told, each with the path of its field.
+    pub fn iter(&self) -> impl Iterator<Item = (FieldFunction, &str)> {
+        self.figures.iter().map(|&(function, place)| (function, self.paths[place].0.as_str()))
+    }
+
+    /// Figures of each group. One pass over the values of the dump; 100 bytes for each group and field, and 8 bytes for each
+    /// object whose field refers to another, which may be a number in a box.
+    pub(super) fn compute(
+        self: &Arc<Self>,
+        dump: &OpenDump,
+        graph: &HeapGraph,
+        groups: &Groups<'_>,
+    ) -> Result<Vec<FieldTotals>, AnswerError> {
+        let fields = self.paths.len();
+        let slots = groups.names.len().saturating_mul(fields);
+        dump.check_rows_memory(slots as u64, size_of::<FieldTotals>() as u64)?;
+        let totals = Mutex::new((vec![FieldTotals::default(); slots], Vec::<(NodeId, u32)>::new()));
+        let names: Vec<Vec<String>> = self.paths.iter().map(|(_, names)| names.clone()).collect();
+        let slot_of = |node: NodeId, path: usize| {
+            let group = groups.group_of(node) as usize;
+            (group < groups.names.len()).then(|| group * fields + path)
+        };
+        let add = |ends: &[PathEnd]| {
+            let is_wanted = |end: &&PathEnd| matches!(end.value, Value::Object(_)) || number_of(&end.value).is_some();
+            let of_groups = ends.iter().filter(is_wanted);
+            let of_groups: Vec<(usize, &Value)> =
+                of_groups.filter_map(|end| Some((slot_of(end.node, end.path_index)?, &end.value))).collect();
+            let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+            let (totals, references) = &mut *totals;
+            for (slot, value) in of_groups {
+                match (value, number_of(value)) {
+                    (Value::Object(target), _) => references.push((*target, slot as u32)),
+                    (_, Some(number)) => totals[slot].add_number(number),
+                    _ => {}
+                }
+            }
+        };
+        visit_path_ends(dump, graph, &names, &add)?;
+        let (mut totals, mut references) = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
+        dump.check_rows_memory(references.len() as u64, 12)?;
+        references.sort_unstable();
+        let mut targets: Vec<NodeId> = references.iter().map(|(target, _)| *target).collect();
+        targets.dedup();
+        let mut references = references.into_iter().peekable();
+        visit_shown_values(dump, graph, &targets, |target, said| {
+            let number = match said {
+                Some(ShownValue::Primitive(value)) => number_of(&value),
+                _ => None,
+            };
+            while let Some((_, slot)) = references.next_if(|(known, _)| *known == target) {
+                number.into_iter().for_each(|number| totals[slot as usize].add_number(number));
+            }
+        })?;
+        Ok(totals)
+    }
+
+    /// The figures of a group, of these totals of all groups and so many objects.
+    pub(super) fn figures_of_group(
+        self: &Arc<Self>,
+        totals: &[FieldTotals],
+        group: usize,
+        objects: u64,
+    ) -> FieldFiguresOfRow {
+        let totals = &totals[group * self.paths.len()..][..self.paths.len()];
+        let figure = |&(function, place): &(FieldFunction, usize)| FieldFigureOfRow {
+            function: function.figure().key,
+            path: self.paths[place].0.clone().into(),
+            number: totals[place].number(function),
+        };
+        let figures = self.figures.iter().map(figure);
+        let without =
+            self.paths.iter().zip(totals).map(|((path, _), total)| (path, objects.saturating_sub(total.count)));
+        FieldFiguresOfRow {
+            figures: figures.collect(),
+            objects_without: without.map(|(path, objects)| (path.as_str().into(), objects)).collect(),
+        }
+    }
+}
+
+/// The number that a value is; `None` for all else, and for what is not a number (NaN).
+fn number_of(value: &Value) -> Option<FieldNumber> {
+    match value {
+        Value::Integer(number) => Some(FieldNumber::Integer((*number).into())),
+        Value::Float(number) if !number.is_nan() => Some(FieldNumber::Double(f64::from(*number))),
+        Value::Double(number) if !number.is_nan() => Some(FieldNumber::Double(*number)),
+        _ => None,
+    }
+}
+
+/// Totals of the numbers in a field of the objects of a group.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FieldTotals {
+    count: u64,
+    /// Sum of whole numbers: less than 2^63 objects have no more than fits.
+    integers: i128,
+    /// Sum of the others, and what it is rounded off by: with both the order makes no difference but in the last of 106 bits.
+    doubles: (f64, f64),
+    has_doubles: bool,
+    least_and_largest: Option<(FieldNumber, FieldNumber)>,
+}
+
+impl FieldTotals {
+    fn add_number(&mut self, number: FieldNumber) {
+        self.count += 1;
+        match number {
+            FieldNumber::Integer(number) => self.integers = self.integers.saturating_add(number),
+            FieldNumber::Double(number) => {
+                self.has_doubles = true;
+                self.doubles = add_rounded(self.doubles, number);
+            }
+        }
+        self.least_and_largest = Some(match self.least_and_largest {
+            None => (number, number),
+            Some((least, largest)) => (
+                if number.total_order(&least) == Ordering::Less { number } else { least },
+                if number.total_order(&largest) == Ordering::Greater { number } else { largest },
+            ),
+        });
+    }
+
+    /// A double where one of the numbers is.
+    fn number(&self, function: FieldFunction) -> Option<FieldNumber> {
+        let (least, largest) = self.least_and_largest?;
+        let double = |number: FieldNumber| FieldNumber::Double(number.to_double());
+        let as_told = |number: FieldNumber| if self.has_doubles { double(number) } else { number };
+        let sum = || match self.has_doubles {
+            true => {
+                // What a double cannot hold of the whole numbers is added by itself.
+                let rounded = self.integers as f64;
+                let left_over = self.integers.saturating_sub(rounded as i128) as f64;
+                let (sum, rest) = add_rounded(add_rounded(self.doubles, rounded), left_over);
+                FieldNumber::Double(sum + rest)
+            }
+            false => FieldNumber::Integer(self.integers),
+        };
+        Some(match function {
+            FieldFunction::Sum => sum(),
+            FieldFunction::Min => as_told(least),
+            FieldFunction::Max => as_told(largest),
+            FieldFunction::Mean => FieldNumber::Double(sum().to_double() / self.count as f64),
+        })
+    }
+}
+
+/// Adds a number to a sum and what that is rounded off by (Knuth's two-sum).
+fn add_rounded((sum, rest): (f64, f64), number: f64) -> (f64, f64) {
+    let total = sum + number;
+    if !total.is_finite() {
+        return (total, 0.0);
+    }
+    let part = total - sum;
+    (total, rest + ((sum - (total - part)) + (number - part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total_of(numbers: &[FieldNumber]) -> FieldTotals {
+        let mut total = FieldTotals::default();
+        numbers.iter().for_each(|&number| total.add_number(number));
+        total
+    }
+
+    #[test]
+    fn whole_numbers_never_overflow_and_doubles_say_so() {
+        let largest = FieldNumber::Integer(i64::MAX.into());
+        let total = total_of(&[largest; 3]);
+        assert_eq!(total.number(FieldFunction::Sum), Some(FieldNumber::Integer(3 * i128::from(i64::MAX))));
+        assert_eq!(total.number(FieldFunction::Mean), Some(FieldNumber::Double(i64::MAX as f64)));
+        let mixed = total_of(&[FieldNumber::Integer(2), FieldNumber::Double(0.5), FieldNumber::Integer(-7)]);
+        assert_eq!(mixed.number(FieldFunction::Sum), Some(FieldNumber::Double(-4.5)));
+        assert_eq!(mixed.number(FieldFunction::Min), Some(FieldNumber::Double(-7.0)));
+        assert_eq!(mixed.number(FieldFunction::Max), Some(FieldNumber::Double(2.0)));
+        assert_eq!(FieldTotals::default().number(FieldFunction::Sum), None);
+    }
+
+    #[test]
+    fn sums_of_doubles_do_not_go_by_the_order() {
+        let doubles = [1e16, 1.0, -1e16, 1e-8, 3.5, -2.0].map(FieldNumber::Double);
+        let mut turned = doubles;
+        turned.reverse();
+        let sums = [doubles, turned].map(|numbers| total_of(&numbers).number(FieldFunction::Sum));
+        assert_eq!(sums, [Some(FieldNumber::Double(2.5 + 1e-8)); 2]);
+        let infinite = [f64::INFINITY, 1.0].map(FieldNumber::Double);
+        assert_eq!(total_of(&infinite).number(FieldFunction::Sum), Some(FieldNumber::Double(f64::INFINITY)));
+        assert_eq!(number_of(&Value::Double(f64::NAN)), None);
+    }
+}

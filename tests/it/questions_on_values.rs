@@ -1,0 +1,415 @@
+//! What objects say, asked in groups: sums over fields, values compared whole, classes by what they extend, dominators.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::common::cmd::run;
+use crate::common::synth_java::{Held, JavaDump, units};
+
+const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+const CHAT: &str = "fixtures/v8_snapshot/chat-new.heapsnapshot.zst";
+
+fn rows(args: &[&str]) -> Vec<Value> {
+    let answer = run(&[args, &["-q", "-f", "json"]].concat()).expect_code(0).json();
+    answer.get("groups").or_else(|| answer.get("types")).and_then(Value::as_array).expect("rows").clone()
+}
+
+/// A dump of orders: `status` refers to a text or a box, the others are numbers.
+fn orders(orders: &[(u64, i64, f64)], fill: impl FnOnce(&mut JavaDump, [u64; 2])) -> (tempfile::TempDir, String) {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", Held::Reference(0))], &[]);
+    let integer = dump.class("java.lang.Integer", object, &[("value", Held::Int(0))], &[]);
+    let fields = [("status", Held::Reference(0)), ("size", Held::Long(0)), ("ratio", Held::Double(0.0))];
+    let order = dump.class("shop.Order", object, &fields, &[]);
+    fill(&mut dump, [string, integer]);
+    for (at, &(status, size, ratio)) in orders.iter().enumerate() {
+        let id = 0x9_0000 + 16 * at as u64;
+        dump.instance(id, order, &[Held::Reference(status), Held::Long(size), Held::Double(ratio)]);
+        dump.root(id);
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("orders.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    (directory, path.display().to_string())
+}
+
+#[test]
+fn sums_never_overflow_and_what_is_no_number_is_counted() {
+    let (largest, box_of_seven) = (i64::MAX, 0x8_0000);
+    let (_directory, file) = orders(
+        &[
+            (0, largest, 0.5),
+            (box_of_seven, largest, f64::NAN),
+            (box_of_seven, largest, -2.25),
+            (0xdead, -3, f64::INFINITY),
+        ],
+        |dump, [_, integer]| dump.instance(box_of_seven, integer, &[Held::Int(7)]),
+    );
+    let asked = ["--sum", ".size,.ratio", "--min", ".ratio", "--max", ".size", "--mean", ".status", "--sum", ".status"];
+    let row = rows(&[&["stats", &file, "--type", "=shop.Order"], &asked[..]].concat()).remove(0);
+    // Three times 2^63 - 1, less 3; its digits are no double's.
+    let text =
+        run(&["stats", &file, "--type", "=shop.Order", "--sum", ".size", "-q", "-f", "csv"]).expect_code(0).stdout;
+    assert!(text.contains(",27670116110564327418,0,shop.Order"), "{text}");
+    assert_eq!(row["sum"][".ratio"], json!("Infinity"));
+    assert_eq!(row["min"], json!({".ratio": -2.25}));
+    assert_eq!(row["max"], json!({".size": largest}));
+    assert_eq!((&row["mean"], &row["sum"][".status"]), (&json!({".status": 7.0}), &json!(14)));
+    assert_eq!(
+        row["nulls"],
+        json!({".ratio": 1, ".size": 0, ".status": 2}),
+        "NaN is none, nor are null and what is gone"
+    );
+    let by_ratio: Vec<(String, Value)> =
+        rows(&["stats", &file, "--type", "=shop.Order", "--by", ".ratio", "--sum", ".size"])
+            .iter()
+            .map(|row| (row["group"].as_str().expect("a name").to_string(), row["sum"][".size"].clone()))
+            .collect();
+    let expected = ["-2.25", "0.5", "Infinity", "NaN"].map(String::from);
+    assert_eq!(by_ratio.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), expected);
+    assert_eq!(by_ratio[2].1, json!(-3));
+}
+
+/// What rows say is what `list` says of each object, added up here.
+#[test]
+fn figures_of_fields_are_those_of_the_objects() {
+    for (file, by, path) in [
+        (ZOO, "type", ".size"),
+        (ZOO, "package", ".hash"),
+        (ZOO, ".size", ".threshold"),
+        (ZOO, "superclass", ".hash"),
+        (ZOO, "dominator", ".key.hash"),
+    ] {
+        let listed = run(&["list", file, "-q", "-f", "json", "--select", path]).expect_code(0).json();
+        let numbers = listed["objects"].as_array().expect("objects").iter().map(|object| &object["fields"][path]);
+        let numbers: Vec<i128> = numbers.filter_map(Value::as_i64).map(i128::from).collect();
+        let rows = rows(&["stats", file, "--by", by, "--sum", path, "--min", path, "--max", path, "--sort", "sum"]);
+        let of = |key: &str| rows.iter().filter_map(|row| row[key][path].as_i64()).map(i128::from).collect::<Vec<_>>();
+        let objects: u64 = rows.iter().map(|row| row["objects"].as_u64().expect("a number")).sum();
+        let nulls: u64 = rows.iter().map(|row| row["nulls"][path].as_u64().expect("a number")).sum();
+        assert!(!numbers.is_empty(), "{by} {path}");
+        assert_eq!(of("sum").iter().sum::<i128>(), numbers.iter().sum::<i128>(), "{by} {path}");
+        assert_eq!(of("min").iter().min(), numbers.iter().min(), "{by} {path}");
+        assert_eq!(of("max").iter().max(), numbers.iter().max(), "{by} {path}");
+        assert_eq!(objects - nulls, numbers.len() as u64, "{by} {path}");
+        assert!(of("sum").is_sorted_by(|a, b| a >= b), "{by} {path}");
+    }
+}
+
+#[test]
+fn texts_are_compared_whole() {
+    let long = |last: &str| units(&("x".repeat(1 << 20) + last));
+    let texts = [units("open"), units("open"), long("a"), long("b"), long("a"), vec![0xD8, 0x00], vec![0xDF, 0xFF]];
+    let text = |at: u64| 0x8_0000 + 0x100 * at;
+    let all: Vec<(u64, i64, f64)> = (0..7).map(|at| (text(at), 1, 0.0)).collect();
+    let (_directory, file) = orders(&all, |dump, [string, _]| {
+        for (at, units) in texts.iter().enumerate() {
+            let id = text(at as u64);
+            dump.instance(id, string, &[Held::Reference(id + 0x10)]);
+            dump.primitives(id + 0x10, 5, 2, units);
+        }
+    });
+    let rows = rows(&["stats", &file, "--type", "=shop.Order", "--by", ".status"]);
+    let mut found: Vec<(String, u64)> = rows
+        .iter()
+        .map(|row| (row["group"].as_str().expect("a name").to_string(), row["objects"].as_u64().expect("a number")))
+        .collect();
+    found.sort();
+    let (cut, half) = ("x".repeat(1024), "\u{FFFD}".to_string());
+    let expected = [("open".to_string(), 2), (cut.clone(), 1), (cut, 2), (half.clone(), 1), (half, 1)];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_class_has_its_own_objects_and_those_of_all_that_extend_it() {
+    let tree = rows(&["stats", ZOO, "--by", "superclass", "--tree"]);
+    let by_type: BTreeMap<String, u64> = rows(&["stats", ZOO]).iter().fold(BTreeMap::new(), |mut sums, row| {
+        *sums.entry(row["type"].as_str().expect("a name").to_string()).or_default() +=
+            row["objects"].as_u64().expect("a number");
+        sums
+    });
+    let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+    let mut own: BTreeMap<String, u64> = BTreeMap::new();
+    for (at, row) in tree.iter().enumerate() {
+        *own.entry(row["group"].as_str().expect("a name").to_string()).or_default() += number(row, "objects");
+        let below = tree[at + 1..].iter().take_while(|below| number(below, "level") > number(row, "level"));
+        let sum: u64 = below.map(|below| number(below, "objects")).sum();
+        assert_eq!(number(row, "objects_with_subclasses"), number(row, "objects") + sum, "{row}");
+    }
+    own.retain(|_, objects| *objects > 0);
+    assert_eq!(own, by_type);
+    for class in ["java.util.AbstractMap", "java.lang.ClassLoader", "java.lang.Thread", "java.lang.Number"] {
+        let row = tree.iter().find(|row| row["group"] == class).expect("a class");
+        let found =
+            run(&["stats", ZOO, "--instanceof", &format!("={class}"), "-q", "-f", "json"]).expect_code(0).json();
+        assert_eq!(row["objects_with_subclasses"], found["matching_objects"], "{class}");
+        assert_eq!(row["shallow_bytes_with_subclasses"], found["matching_bytes"], "{class}");
+    }
+    let drawn = run(&["stats", ZOO, "--by", "superclass", "--tree", "-p", "-n", "2"]).expect_code(0).stdout;
+    assert!(drawn.contains("  Object\n") && drawn.contains("    byte[]\n"), "{drawn}");
+    assert!(run(&["stats", ZOO, "--tree"]).expect_code(2).stderr.contains("add --by superclass"));
+}
+
+#[test]
+fn subclasses_are_named_where_a_class_has_no_objects_of_its_own() {
+    let none = run(&["list", ZOO, "--type", "=java.lang.ClassLoader"]).expect_code(1).stderr;
+    let found =
+        run(&["stats", ZOO, "--instanceof", "=java.lang.ClassLoader", "-q", "-f", "json"]).expect_code(0).json();
+    let classes = found["types"].as_array().expect("rows").iter().map(|row| row["type"].as_str().expect("a name"));
+    let classes: std::collections::BTreeSet<&str> = classes.collect();
+    let hint = format!("; {} objects of {} subclasses: --instanceof", found["matching_objects"], classes.len());
+    assert!(none.trim_end().ends_with(&hint), "{none} {hint}");
+    for (args, said) in [
+        (&["list", CHAT, "--instanceof", "Map"][..], "which class extends which"),
+        (&["list", ZOO, "--instanceof", "/a(/"], "is not a regular expression"),
+    ] {
+        let wrong = run(args).expect_code(2).stderr;
+        assert!(wrong.starts_with("heapdump: --instanceof: ") && wrong.contains(said), "{wrong}");
+        assert!(!wrong.contains("--where") && !wrong.contains("instanceof ~"), "{wrong}");
+    }
+}
+
+#[test]
+fn objects_are_grouped_by_what_immediately_dominates_them() {
+    let rows = rows(&["dominators", ZOO, "--type", "=byte[]", "--by", "dominator"]);
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows.iter().take(6) {
+        let group = row["group"].as_str().expect("a name");
+        let above = match group {
+            "(none)" => "dominator is null and reachable".to_string(),
+            class => format!("dominator_type = '{class}'"),
+        };
+        let found = run(&["list", ZOO, "--type", "=byte[]", "--where", &above, "-q", "-f", "json", "-n", "1"]).json();
+        assert_eq!(row["objects"], found["found"], "{group}");
+    }
+}
+
+#[test]
+fn lists_go_by_distance_where_the_format_has_one() {
+    let listed = run(&["list", CHAT, "--sort", "distance", "-n", "400", "-q", "-f", "json"]).expect_code(0).json();
+    let distances = |listed: &Value| -> Vec<Option<u64>> {
+        listed["objects"].as_array().expect("objects").iter().map(|row| row["distance"].as_u64()).collect()
+    };
+    assert!(distances(&listed).is_sorted_by(|a, b| a >= b) && distances(&listed)[0] > Some(2));
+    let all = run(&["list", CHAT, "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(distances(&listed)[0], distances(&all).into_iter().max().flatten());
+    assert!(run(&["list", ZOO, "--sort", "distance"]).expect_code(2).stderr.contains("distance"));
+}
+
+/// Collections by type, the field with their number of elements, and whether it is enough to look at.
+const COUNTED: [(&str, &str); 12] = [
+    ("java.util.HashMap", ".size"),
+    ("java.util.LinkedHashMap", ".size"),
+    ("java.util.HashSet", ".map.size"),
+    ("java.util.ArrayList", ".size"),
+    ("java.util.Vector", ".elementCount"),
+    ("java.util.TreeMap", ".size"),
+    ("java.util.Hashtable", ".count"),
+    ("java.util.LinkedList", ".size"),
+    ("java.util.IdentityHashMap", ".size"),
+    ("java.util.WeakHashMap", ".size"),
+    ("java.util.concurrent.ConcurrentHashMap", ".baseCount"),
+    ("java.util.Collections$UnmodifiableMap", ".m.size"),
+];
+
+#[test]
+fn collections_have_as_many_entries_as_they_say() {
+    for dump in ["zoo-jdk11-serial", "zoo-jdk17-zgc", "zoo-jdk25-coh"] {
+        let file = format!("fixtures/hprof/{dump}.hprof.zst");
+        let mut types = 0;
+        for (class, path) in COUNTED {
+            let args =
+                ["list", &file, "-q", "-f", "json", "-n", "40", "--type", &format!("={class}"), "--select", path];
+            let ran = run(&args);
+            let listed = if ran.code == 0 { ran.json() } else { continue };
+            let objects: Vec<&Value> = listed["objects"]
+                .as_array()
+                .expect("objects")
+                .iter()
+                .filter(|row| row["fields"][path].is_u64())
+                .collect();
+            let ids: Vec<&str> = objects.iter().map(|row| row["id"].as_str().expect("an id")).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            types += 1;
+            let words = [&["show"], &ids[..], &[&file, "--entries", "-n", "2", "-q", "-f", "json"]].concat();
+            let shown = run(&words).expect_code(0).json();
+            let shown = shown["objects"].as_array().cloned().unwrap_or_else(|| vec![shown.clone()]);
+            for (row, shown) in objects.iter().zip(&shown) {
+                let entries = &shown["collection"]["entries"];
+                assert_eq!(*entries, row["fields"][path], "{dump} {class} {}", row["id"]);
+                let rows = shown["entries"].as_array().expect("entries").len() as u64;
+                assert_eq!(rows, entries.as_u64().expect("a number").min(2), "{class}");
+            }
+        }
+        assert!(types >= 9, "{dump}: {types}");
+    }
+}
+
+/// The properties of the process, which another part of the program reads in its own way.
+#[test]
+fn entries_are_keys_with_their_values() {
+    let properties = run(&["info", ZOO, "--properties", "--secrets", "-q", "-f", "json"]).expect_code(0).json();
+    let properties = properties["properties"].as_object().expect("properties");
+    let listed = run(&["list", ZOO, "--type", "=java.util.Properties", "--ids", "-q"]).expect_code(0).stdout;
+    let ids: Vec<&str> = listed.lines().collect();
+    let is_of_process = |id: &&&str| {
+        let shown = run(&["show", id, ZOO, "--entries", "-q", "-f", "json"]).expect_code(0).json();
+        let entries = shown["entries"].as_array().expect("entries");
+        let text = |end: &Value| end["value"].as_str().unwrap_or_default().to_string();
+        let found: BTreeMap<String, String> =
+            entries.iter().map(|row| (text(&row["key"]), text(&row["value"]))).collect();
+        let expected =
+            properties.iter().map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_string()));
+        found == expected.collect()
+    };
+    assert_eq!(ids.iter().filter(is_of_process).count(), 1, "{ids:?}");
+    let no_collection = run(&["list", ZOO, "--type", "=java.lang.Thread", "--ids", "-n", "1", "-q"]).stdout;
+    let wrong = run(&["show", no_collection.trim(), ZOO, "--entries"]).expect_code(2).stderr;
+    assert!(wrong.contains("is no collection that is known"), "{wrong}");
+}
+
+#[test]
+fn damaged_and_huge_collections_end() {
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", reference)], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
+    let fields = [("key", reference), ("value", reference), ("next", reference)];
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let array = dump.class("java.util.HashMap$Node[]", object, &[], &[]);
+    let list = dump.class("java.util.ArrayList", object, &[("size", Held::Int(0)), ("elementData", reference)], &[]);
+    let objects = dump.class("java.lang.Object[]", object, &[], &[]);
+    let (text, chars) = (0x1_0000, 0x1_0010);
+    dump.instance(text, string, &[Held::Reference(chars)]);
+    dump.primitives(chars, 5, 2, &units(&"k".repeat(1 << 20)));
+    let at = |number: u64| 0x10_0000 + 16 * number;
+    const CHAIN: u64 = 20_000;
+    for number in 0..CHAIN {
+        // The last is followed by the first.
+        let next = at((number + 1) % CHAIN);
+        dump.instance(at(number), node, &[Held::Reference(text), Held::Reference(0), Held::Reference(next)]);
+    }
+    dump.references(0x2_0000, array, &[0, at(0), 0, at(7)]);
+    dump.instance(0x2_0010, map, &[Held::Int(2), Held::Reference(0x2_0000)]);
+    dump.references(0x3_0000, objects, &[text, 0, 0xdead, 0]);
+    dump.instance(0x3_0010, list, &[Held::Int(3), Held::Reference(0x3_0000)]);
+    dump.instance(0x3_0020, list, &[Held::Int(i32::MAX), Held::Reference(0x3_0000)]);
+    dump.instance(0x3_0030, list, &[Held::Int(-1), Held::Reference(0xdead)]);
+    for id in [0x2_0010, 0x3_0010, 0x3_0020, 0x3_0030] {
+        dump.root(id);
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("made.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let path = path.display().to_string();
+    let shown = |id: &str| run(&["show", id, &path, "--entries", "-q", "-f", "json", "-n", "3"]).expect_code(0).json();
+    let map = shown("0x20010");
+    assert_eq!(map["collection"], json!({"entries": CHAIN, "capacity": 4, "collisions": CHAIN - 2}));
+    let key = &map["entries"][0]["key"];
+    assert_eq!(key["value"], json!("k".repeat(1024)));
+    assert_eq!(key["truncated"], json!(true));
+    assert_eq!(map["entries"][0]["value"], Value::Null);
+    let list = shown("0x30010");
+    let keys: Vec<&Value> = list["entries"].as_array().expect("entries").iter().map(|row| &row["key"]).collect();
+    assert_eq!(keys, [&json!(0), &json!(1), &json!(2)]);
+    assert_eq!(list["entries"][0]["value"]["id"], json!("0x10000"));
+    assert_eq!(shown("0x30020")["collection"]["entries"], json!(4));
+    assert_eq!(shown("0x30030")["collection"]["entries"], json!(0));
+}
+
+/// The module image that the runtime maps: the capacity of the one buffer that is no view, by an independent pass.
+#[test]
+fn bytes_outside_the_heap_are_those_of_buffers_that_own_them() {
+    for (dump, bytes) in
+        [("zoo-jdk17-serial", 128_651_445u64), ("zoo-jdk21-serial", 68_579_678), ("zoo-jdk25-coh", 145_959_730)]
+    {
+        let file = format!("fixtures/hprof/{dump}.hprof.zst");
+        let answer = run(&["stats", &file, "--off-heap", "--sort", "off-heap", "-n", "1", "-q", "-f", "json"])
+            .expect_code(0)
+            .json();
+        assert_eq!(answer["totals"]["off_heap_bytes"], json!(bytes), "{dump}");
+        assert_eq!(answer["types"][0]["type"], "java.nio.DirectByteBuffer");
+        assert_eq!(answer["types"][0]["off_heap_bytes"], json!(bytes));
+    }
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let buffer = dump.class("java.nio.Buffer", object, &[("capacity", Held::Int(0)), ("address", Held::Long(0))], &[]);
+    let direct = dump.class("java.nio.DirectByteBuffer", buffer, &[("att", reference), ("cleaner", reference)], &[]);
+    let read_only = dump.class("java.nio.DirectByteBufferR", direct, &[], &[]);
+    let cleaner = dump.class("jdk.internal.ref.Cleaner", object, &[("thunk", reference)], &[]);
+    let deallocator = dump.class("java.nio.DirectByteBuffer$Deallocator", object, &[("address", Held::Long(0))], &[]);
+    for (id, address) in [(0x1000, 0), (0x1010, 77)] {
+        dump.instance(id, deallocator, &[Held::Long(address)]);
+        dump.instance(id + 0x100, cleaner, &[Held::Reference(id)]);
+    }
+    let mut add = |id: u64, class: u64, [capacity, address, att, cleaner]: [i64; 4]| {
+        let [att, cleaner] = [att, cleaner].map(|id| Held::Reference(id as u64));
+        dump.instance(id, class, &[att, cleaner, Held::Int(capacity as i32), Held::Long(address)]);
+        dump.root(id);
+    };
+    // Its own; a slice and a copy of it; freed; at no address; damaged.
+    for (at, fields) in [
+        [4096, 9, 0, 0x1110],
+        [100, 9, 0x2000, 0],
+        [4096, 9, 0x2000, 0],
+        [512, 9, 0, 0x1100],
+        [33, 0, 0, 0],
+        [-5, 9, 0, 0],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        add(0x2000 + 16 * at as u64, if at == 2 { read_only } else { direct }, fields);
+    }
+    // Many are read in one pass.
+    for at in 0..2000 {
+        add(0x10_0000 + 16 * at, direct, [1, 9, 0, 0]);
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("buffers.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let answer = run(&["stats", &path.display().to_string(), "--off-heap", "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(answer["totals"]["off_heap_bytes"], json!(4096 + 2000));
+    assert!(run(&["stats", CHAT, "--off-heap"]).expect_code(2).stderr.contains("outside the heap"));
+}
+
+/// Each row of the document's table is asked; the numbers are those of an independent pass over the dump.
+#[test]
+fn queries_of_other_tools_are_answered() {
+    let text = std::fs::read_to_string(crate::common::cmd::project("docs/coming-from.md")).expect("readable");
+    let section = text.split("\n## OQL\n").nth(1).and_then(|text| text.split("\n## ").next()).expect("a section");
+    let rows: Vec<Vec<&str>> = section
+        .lines()
+        .filter(|line| line.contains("| `heapdump "))
+        .map(|line| line.split(" | ").map(|cell| cell.trim_matches([' ', '|', '`'])).collect())
+        .collect();
+    assert!(rows.len() >= 25, "{}", rows.len());
+    for row in rows {
+        let [query, command, expected] = row[..] else { panic!("three cells: {row:?}") };
+        let words = shlex::split(command).expect("words");
+        let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        let answer = run(&[&words[..], &[ZOO, "-q", "-f", "json"]].concat()).expect_code(0).json();
+        let rows = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
+        let groups = [rows("types"), rows("groups")].concat();
+        let sum = |key: &str, path: &str| -> Option<u64> {
+            let value = |row: &Value| if path.is_empty() { row[key].as_u64() } else { row[key][path].as_u64() };
+            groups.iter().map(value).sum()
+        };
+        let number = match words[0] {
+            "list" => answer["found"].as_u64(),
+            "strings" => rows("strings").iter().map(|row| row["copies"].as_u64()).sum(),
+            "stats" if words.contains(&"--sum") => sum("sum", ".size"),
+            "stats" if words.contains(&"--max") => sum("max", ".threshold"),
+            "stats" => sum("objects", ""),
+            _ => None,
+        };
+        let number = number.filter(|_| expected != "-").map_or("-".to_string(), |number| number.to_string());
+        assert_eq!(number, expected.replace(',', ""), "{query}");
+    }
+}
