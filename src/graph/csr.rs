@@ -117,36 +117,31 @@ pub(super) struct Csr {
 impl Csr {
     #[inline(always)]
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
+        self.indexed_targets_of(index).1
+    }
+
+    /// The targets of a node, and where they begin among all.
+    #[inline(always)]
+    pub(super) fn indexed_targets_of(&self, index: usize) -> (usize, &[NodeId]) {
         // The common case on its own: walks over a whole graph come here for every object.
         if let (Some((groups, starts)), Some(targets)) =
             (self.offsets.starts_in_memory(), self.targets.values_in_memory())
         {
             let (own, next) = (groups[index / NODES_PER_GROUP], groups[(index + 1) / NODES_PER_GROUP]);
             if (own | next) & FAR_GROUP_MARK == 0 {
-                return &targets
-                    [own as usize + usize::from(starts[index])..next as usize + usize::from(starts[index + 1])];
+                let start = own as usize + usize::from(starts[index]);
+                return (start, &targets[start..next as usize + usize::from(starts[index + 1])]);
             }
         }
         self.mapped_or_far_targets(index)
     }
 
-    /// Where the targets of a node begin among all.
-    #[inline(always)]
-    pub(super) fn first_index_of(&self, index: usize) -> usize {
-        if let Some((groups, starts)) = self.offsets.starts_in_memory()
-            && groups[index / NODES_PER_GROUP] & FAR_GROUP_MARK == 0
-        {
-            return groups[index / NODES_PER_GROUP] as usize + usize::from(starts[index]);
-        }
-        self.offsets.range(index).start
-    }
-
     #[cold]
     #[inline(never)]
-    fn mapped_or_far_targets(&self, index: usize) -> &[NodeId] {
+    fn mapped_or_far_targets(&self, index: usize) -> (usize, &[NodeId]) {
         let Range { start, end } = self.offsets.range(index);
         let end = end.min(self.targets.len());
-        self.targets.slice(start.min(end)..end)
+        (start, self.targets.slice(start.min(end)..end))
     }
 
     /// Asks for the place where the targets of a node begin.

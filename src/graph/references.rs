@@ -122,10 +122,10 @@ impl HeapGraph {
         self.references.targets_of(node.index())
     }
 
-    /// Strong references of the objects before it. O(1).
+    /// The same, and how many strong references the objects before it have. O(1).
     #[inline(always)]
-    pub(crate) fn first_strong_reference_index(&self, node: NodeId) -> usize {
-        self.references.first_index_of(node.index())
+    pub(crate) fn indexed_strong_references(&self, node: NodeId) -> (usize, &[NodeId]) {
+        self.references.indexed_targets_of(node.index())
     }
 
     /// Asks the processor for the place where an object's references begin.

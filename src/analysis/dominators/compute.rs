@@ -137,15 +137,20 @@ impl DepthFirstWalk {
             nodes.push(target);
             tree.push_below_last();
             is_tree_reference.insert(NodeId::new(reference_index as usize));
-            pending_before.push(pending.len());
-            let first_index = graph.first_strong_reference_index(target);
-            for (at, &below) in graph.strong_references(target).iter().enumerate().rev() {
+            let before = pending.len();
+            let (first_index, references) = graph.indexed_strong_references(target);
+            for (at, &below) in references.iter().enumerate().rev() {
                 if !seen.contains(below) {
                     graph.prefetch_reference_offset(below);
                     pending.push(PendingReference { target: below, reference_index: (first_index + at) as u32 });
                 } else if below != target {
                     non_tree_reference_counts[below.index()] = non_tree_reference_counts[below.index()].wrapping_add(1);
                 }
+            }
+            if pending.len() > before {
+                pending_before.push(before);
+            } else {
+                tree.step_up();
             }
             // What the objects that come next will read.
             if let Some(next) = pending.len().checked_sub(REFERENCE_OFFSET_PREFETCH_DISTANCE) {
@@ -382,8 +387,8 @@ impl UnsortedEdges<'_> {
                     let Some((node, &number)) = nodes.find(|&(_, &number)| number < self.counted_number_limit) else {
                         break;
                     };
-                    (source, first_index) = (number, graph.first_strong_reference_index(node));
-                    rest = graph.strong_references(node);
+                    source = number;
+                    (first_index, rest) = graph.indexed_strong_references(node);
                 }
             }
         };
