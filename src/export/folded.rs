@@ -6,11 +6,12 @@ use std::io::{self, Write};
 
 use super::ExportError;
 use super::error::verify_index_file;
+use crate::allocations::ClassHistograms;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
-use crate::dump::{AnswerNeed, OpenDump};
+use crate::dump::{AnswerNeed, Content, OpenDump};
 use crate::escape::escape_folded_frame;
 use crate::filter::Filter;
 use crate::graph::HeapGraph;
@@ -40,17 +41,37 @@ impl Default for FoldedOptions {
 
 /// Writes `A;B;C bytes` for every path of types down the dominator tree that retains enough; what is left out counts for
 /// the path above, at the top for `<smaller>`. The dominator tree, then O(objects + output), and a sort of the paths
-/// below each. Returns false where an expression is given that nothing fulfils: then nothing is written.
+/// below each. Of a class histogram a path is a type. Returns false where an expression is given that nothing fulfils: then nothing is written.
 ///
 /// # Errors
 /// When the dump holds no objects or has no such object or section, when no strong root reaches the object, when there is
 /// not the memory, or when `out` cannot be written to.
 pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
+    if let (Content::Histograms(histograms), None, None, None) =
+        (dump.content(), &options.object, &options.section, &options.filter)
+    {
+        write_folded_histogram(histograms, options.min_size, out)?;
+        return Ok(true);
+    }
     let paths = TypePaths::new(dump, options)?;
     if !paths.filter_matches_nothing {
         paths.write(out)?;
     }
     Ok(!paths.filter_matches_nothing)
+}
+
+/// A line a type of the chosen class histogram, and one for all that have less. O(types), and a sort.
+fn write_folded_histogram(histograms: &ClassHistograms, min_size: Threshold, out: &mut dyn Write) -> io::Result<()> {
+    let (_, whole) = histograms.totals(histograms.chosen_index);
+    let least = min_size.min_bytes_of(whole);
+    let rows = histograms.type_rows(histograms.chosen_index);
+    let (shown, smaller): (Vec<_>, Vec<_>) = rows.partition(|(_, _, bytes)| *bytes >= least);
+    let rest = smaller.iter().fold(0u64, |sum, (_, _, bytes)| sum.saturating_add(*bytes));
+    let mut lines: Vec<String> =
+        shown.into_iter().map(|(name, _, bytes)| format!("{} {bytes}", escape_folded_frame(name))).collect();
+    lines.extend((rest > 0).then(|| format!("<smaller> {rest}")));
+    lines.sort_unstable();
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// The merged tree that is written.

@@ -2,7 +2,7 @@
 //! histograms have in common. The lines of a table may all stand behind the same words, those of a log.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
 
@@ -14,8 +14,10 @@ use super::{
 };
 use crate::allocations::{ClassHistograms, NameId, TypeTotal};
 
-/// A heading is a short line; a log may have lines of megabytes.
+/// A heading is a short line, and so is one with its time; a log may have lines of megabytes.
 const MAX_HEADING_BYTES: usize = 64 << 10;
+/// Lines before a heading in which its time is looked for.
+const MAX_LINES_BEFORE_TABLE: usize = 64;
 
 /// A form of tables: the reader of a format.
 pub(super) struct TableForm {
@@ -241,8 +243,8 @@ struct TableCollector<'r, 'f> {
     snapshots: Vec<SnapshotInfo>,
     open_table: Option<Table>,
     line_number: u64,
-    /// The latest times that lines told since the last table.
-    last_times: LineTimes,
+    /// The latest lines since the last table: one of them may tell the time of the next. Most are never looked at.
+    last_lines: VecDeque<String>,
     row_count: u64,
     other_line_count: u64,
 }
@@ -257,7 +259,7 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             snapshots: Vec::new(),
             open_table: None,
             line_number: 0,
-            last_times: LineTimes::default(),
+            last_lines: VecDeque::new(),
             row_count: 0,
             other_line_count: 0,
         }
@@ -266,11 +268,17 @@ impl<'r, 'f> TableCollector<'r, 'f> {
     fn memory_bytes(&self) -> u64 {
         // An entry and free places of the map.
         let open = self.open_table.as_ref().map_or(0, |table| table.totals_by_name.len() * 64);
-        (self.histograms.memory_bytes() + open) as u64
+        let lines: usize = self.last_lines.iter().map(String::capacity).sum();
+        (self.histograms.memory_bytes() + open + lines) as u64
     }
 
     fn take_line(&mut self, line: &str) {
         self.line_number += 1;
+        let may_be_heading = || self.form.headings.iter().any(|heading| has_heading_word(heading, line.as_bytes()));
+        if self.open_table.is_none() && !may_be_heading() {
+            self.note_other_line(line);
+            return;
+        }
         for_each_text(line, |text, times| self.take_text(text, times));
     }
 
@@ -278,7 +286,7 @@ impl<'r, 'f> TableCollector<'r, 'f> {
     fn take_text(&mut self, line: &str, outer_times: LineTimes) {
         if let Some((heading, words)) = heading_in(self.form, line) {
             self.close_table(None);
-            let times = LineTimes::of(line).or(outer_times).or(std::mem::take(&mut self.last_times));
+            let times = self.times_before_table(LineTimes::of(line).or(outer_times));
             let (rows, first_line) = (HashMap::new(), self.line_number);
             self.open_table = Some(Table {
                 heading,
@@ -293,8 +301,7 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             return;
         }
         let Some(table) = &mut self.open_table else {
-            self.last_times = LineTimes::of(line).or(outer_times).or(self.last_times);
-            self.other_line_count += u64::from(!line.trim().is_empty());
+            self.note_other_line(line);
             return;
         };
         match table.parse_line(line) {
@@ -322,11 +329,32 @@ impl<'r, 'f> TableCollector<'r, 'f> {
                 self.reading.diagnostics.add(code, 1, at, || line.trim().chars().take(80).collect());
             }
             // A table may have no end: then the time of the next one follows.
-            TableLine::Other => {
-                self.last_times = LineTimes::of(line).or(outer_times).or(self.last_times);
-                self.other_line_count += u64::from(!line.trim().is_empty() && !line.trim().ends_with("---"));
-            }
+            TableLine::Other if line.trim().ends_with("---") => {}
+            TableLine::Other => self.note_other_line(line),
         }
+    }
+
+    /// Counts a line of other programs, and keeps it for its time.
+    fn note_other_line(&mut self, line: &str) {
+        self.other_line_count += u64::from(!line.trim().is_empty());
+        if line.len() <= MAX_HEADING_BYTES {
+            let is_full = self.last_lines.len() == MAX_LINES_BEFORE_TABLE;
+            let mut kept = is_full.then(|| self.last_lines.pop_front()).flatten().unwrap_or_default();
+            kept.clear();
+            kept.push_str(line);
+            self.last_lines.push_back(kept);
+        }
+    }
+
+    /// The times of a table whose heading tells `times`: what they lack by the latest line that tells it.
+    fn times_before_table(&mut self, mut times: LineTimes) -> LineTimes {
+        for line in self.last_lines.drain(..).rev() {
+            if times.unix_ms.is_some() {
+                break;
+            }
+            for_each_text(&line, |text, outer_times| times = times.or(LineTimes::of(text).or(outer_times)));
+        }
+        times
     }
 
     /// Ends the table that is open, with its totals.

@@ -880,6 +880,36 @@ fn an_expression_chooses_rows_of_objects() {
 }
 
 /// What a run that was killed has left of tables that nobody asks for any more goes too.
+/// Of a class histogram there are types, as paths too.
+#[test]
+fn class_histograms_are_exported() {
+    let (folder, file) = (temporary(), "fixtures/jvm_histogram/jdk7.txt");
+    export(folder.path(), &["--id", "h", file]).expect_code(0);
+    let types = small(folder.path(), "types", "h");
+    let stats = run(&["stats", file, "-q", "-f", "json"]).expect_code(0).json();
+    let keys = ["objects", "shallow_bytes"];
+    assert_eq!(sums(&types, "type", &keys), sums_of(&stats["types"], "type", &keys));
+    assert!(types.iter().all(|row| row["retained_bytes"] == 0));
+    assert_eq!(names_in(folder.path()), ["dumps", "types"]);
+    let dump = &small(folder.path(), "dumps", "h")[0];
+    assert_eq!((&dump["format"], &dump["shallow_bytes"]), (&"jvm-histogram".into(), &stats["totals"]["shallow_bytes"]));
+    let folded = |more: &[&str]| run(&[&["export", "--to", "folded", file, "-q"], more].concat());
+    let lines = folded(&["--min-bytes", "0"]).expect_code(0).stdout;
+    let mut found: Vec<(&str, &str)> = lines.lines().map(|line| line.rsplit_once(' ').expect("a number")).collect();
+    found.sort_unstable();
+    let rows = stats["types"].as_array().expect("types").iter();
+    let mut wanted: Vec<(String, String)> =
+        rows.map(|row| (row["type"].as_str().expect("a name").into(), row["shallow_bytes"].to_string())).collect();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted.iter().map(|(name, bytes)| (name.as_str(), bytes.as_str())).collect::<Vec<_>>());
+    let cut = folded(&["--min-bytes", "50%"]).expect_code(0).stdout;
+    let whole = |text: &str| text.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>();
+    assert!(cut.starts_with("<smaller> ") && whole(&cut) == whole(&lines), "{cut}");
+    for more in [&["--object", "1"][..], &["--where", "shallow > 1"]] {
+        assert!(folded(more).expect_code(2).stderr.contains("take a dump"), "{more:?}");
+    }
+}
+
 #[test]
 fn leftovers_of_tables_that_are_not_asked_for_go() {
     let folder = temporary();

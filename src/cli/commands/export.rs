@@ -20,6 +20,7 @@ use crate::cli::terminal::dataset::export_each_to_dataset;
 use crate::cli::terminal::dump_input::DumpInput;
 use crate::cli::terminal::output_target::{find_target, write_export};
 use crate::cli::terminal::session::Session;
+use crate::dump::Content;
 #[cfg(feature = "parquet")]
 use crate::export::dataset::{DatasetOptions, labels_of};
 use crate::export::{
@@ -99,7 +100,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let paths = form.folded_options(object.clone(), section)?;
     ask(session, file, input, |asked| {
         let dump = asked.dump;
-        if !matches!(to, ExportForm::MemoryInfra | ExportForm::Pprof) {
+        // A class histogram has types, which are paths too.
+        let has_types_alone = *to == ExportForm::Folded && matches!(dump.content(), Content::Histograms(_));
+        if !has_types_alone && !matches!(to, ExportForm::MemoryInfra | ExportForm::Pprof) {
             dump.graph().ok_or_else(|| asked.explain(AnswerError::NeedsObjects))?;
         }
         let has_any = match to {

@@ -147,7 +147,16 @@ impl DumpWriter<'_> {
         let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_object_tables(dump, graph, &id)?,
             Content::Allocations(totals) => (self.write_allocation_tables(dump, totals, &id)?, true),
-            Content::Histograms(_) => return Err(DatasetError::Export(AnswerError::NeedsObjects.into())),
+            Content::Histograms(_) if self.options.filter.is_some() => {
+                return Err(AnswerError::FilterNeedsObjects.into());
+            }
+            Content::Histograms(histograms) => {
+                let mut written = CompleteTables::new();
+                self.write_if_chosen(&mut written, TableName::Types, |out| {
+                    types::write_histogram(histograms, &id, out)
+                })?;
+                (written, true)
+            }
         };
         let DumpWriter { folder, file, id: name, checksum, options, dumps_row, .. } = self;
         let place = DumpPlace { folder: &folder, id: &name };

@@ -30,7 +30,7 @@ pub(super) struct ExternalDumpFacts<'o> {
 
 pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &ExternalDumpFacts<'_>, out: W) -> Result<W, TableError> {
     let heaps = AllocationHeapChoice {
-        memory_dump: dump.graph().is_none().then(|| "all".into()),
+        memory_dump: matches!(dump.content(), Content::Allocations(_)).then(|| "all".into()),
         ..AllocationHeapChoice::default()
     };
     let totals = &histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?.totals;

@@ -3,12 +3,14 @@
 
 use std::io::Write;
 
+use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
 
 use super::TableName;
 use super::error::TableError;
 use super::object_heap::ObjectHeap;
 use super::parquet_table::{ParquetColumn, to_byte_array, to_i32, to_i64, write_table};
+use crate::allocations::ClassHistograms;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, TopmostTotals, retained_lower_bound_by_set};
@@ -56,6 +58,33 @@ pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W,
         ParquetColumn::new("location", |row| {
             graph.types().constructor_place(set(row).type_id).map(|place| to_byte_array(&place.to_string()))
         }),
+    ];
+    Ok(write_table(out, TableName::Types, rows.len(), &columns)?)
+}
+
+/// Writes the table of the chosen class histogram, which has objects and bytes alone: the other counts are 0. O(types), and a sort.
+pub(super) fn write_histogram<W: Write + Send>(
+    histograms: &ClassHistograms,
+    dump_id: &ByteArray,
+    out: W,
+) -> Result<W, TableError> {
+    let mut rows: Vec<(&str, u64, u64)> = histograms.type_rows(histograms.chosen_index).collect();
+    rows.sort_unstable();
+    let unknown = |name| ParquetColumn::new(name, |_| 0i64);
+    let columns = [
+        ParquetColumn::constant("dump", dump_id),
+        ParquetColumn::new("section", |_| 0i32),
+        ParquetColumn::new("type", |row| to_byte_array(rows[row].0)),
+        ParquetColumn::new("module", |_| None::<ByteArray>),
+        ParquetColumn::new("objects", |row| to_i64(rows[row].1)),
+        ParquetColumn::new("shallow_bytes", |row| to_i64(rows[row].2)),
+        unknown("reachable_objects"),
+        unknown("reachable_bytes"),
+        unknown("retained_bytes"),
+        unknown("topmost_objects"),
+        unknown("largest_bytes"),
+        ParquetColumn::new("loader", |_| None::<ByteArray>),
+        ParquetColumn::new("location", |_| None::<ByteArray>),
     ];
     Ok(write_table(out, TableName::Types, rows.len(), &columns)?)
 }
