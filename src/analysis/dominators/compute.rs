@@ -11,10 +11,10 @@
 //! Time goes into waiting for memory. What a loop is about to read from all over the heap is therefore asked for some
 //! rounds before (`prefetch`), so that the waits overlap: half the time on graphs without order.
 //!
-//! Three words of 4 bytes an object, and one for each edge beside the tree, are all that it takes while the edges are
-//! there, and four without them: two for the parents, which become cells of an ancestor and the place of a list, then of an
-//! ancestor and a label, and at last the immediate dominators; one for the counts of edges by node, which become numbers
-//! by node, then the nodes by number: the order of the walk is given up while the lists are made. A semidominator that is
+//! Four words of 4 bytes an object, and one for each edge beside the tree, are all that it takes, and three where there
+//! are more such edges than objects: two for cells of a parent and the place of a list, then of an ancestor and a label,
+//! and at last the immediate dominators; one for the counts of edges by node, which become numbers by node; one for the
+//! nodes by number, which are given up where there are many edges, and made of the numbers again. A semidominator that is
 //! not the parent takes the place of an edge. Of the parents the tree remains, in two bits an object, and of the lists
 //! their lengths.
 
@@ -22,7 +22,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
 /// In place of the number of what is not reached.
 pub(super) const UNREACHED: u32 = u32::MAX;
-/// Distances, in numbers, at which the steps of a climb are asked for in advance, first step first: each reads what the
+/// Distances, in edges, at which the steps of a climb are asked for in advance, first step first: each reads what the
 /// one before asked for.
 const HOP_PREFETCH_DISTANCES: [usize; 3] = [24, 16, 8];
 /// The object of the stack, from its top, whose place of references is asked for.
@@ -51,16 +51,15 @@ pub(super) struct DepthFirstDominators {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let DepthFirstWalk { nodes, mut parents, non_tree_reference_counts, counted_number_limit: counted_node_limit } =
+    let DepthFirstWalk { nodes, mut cells, tree, non_tree_reference_counts, counted_number_limit } =
         depth_first_walk(graph);
-    let tree = DepthFirstTree::of(&mut parents);
-    let mut cells = pair_with_labels(parents);
-    let numbers = numbers_by_node(nodes, non_tree_reference_counts, as_ancestor_cells(&mut cells));
-    let mut sources = sources_by_target(graph, &numbers, counted_node_limit, as_ancestor_cells(&mut cells));
-    let lengths = source_list_lengths(as_ancestor_cells(&mut cells), sources.len());
-    let nodes = nodes_by_number(numbers, &lengths, as_ancestor_cells(&mut cells));
+    let (numbers, lengths) = number_nodes(&nodes, non_tree_reference_counts, graph, &mut cells);
+    // Lists of so many edges take more memory than the nodes: these can be made again.
+    let nodes = Some(nodes).filter(|nodes| lengths.sum() <= nodes.len());
+    let mut sources = sources_by_target(graph, &numbers, counted_number_limit, &mut cells, lengths.sum());
+    let nodes = nodes.unwrap_or_else(|| nodes_by_number(numbers, &lengths, &mut cells));
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
-    let semi = semidominators(as_ancestor_cells(&mut cells), &mut sources, &mut steps);
+    let semi = semidominators(&mut cells, &mut sources, &mut steps);
     let tree = SemidominatorTree { tree, source_list_lengths: lengths, semidominators: semi };
     let immediate = immediate_dominators(&tree, cells, step_budget, &mut steps);
     sources.truncate(nodes.len());
@@ -71,8 +70,9 @@ pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominato
 struct DepthFirstWalk {
     /// By number; the first means nothing.
     nodes: Vec<NodeId>,
-    /// By number.
-    parents: Vec<u32>,
+    /// By number, with the parent.
+    cells: Vec<AncestorCell>,
+    tree: DepthFirstTree,
     /// By node: one less than the references to it that are no tree edges; `UNREACHED` of what is not reached.
     non_tree_reference_counts: Vec<u32>,
     /// References of objects with this number or a greater one count for nothing.
@@ -85,16 +85,17 @@ struct PendingReference {
 }
 
 fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
-    // Reserved for the worst case: pages that are not written to cost nothing. The parents become cells.
+    // Reserved for the worst case: pages that are not written to cost nothing.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
-    let mut parents = Vec::with_capacity(2 * (graph.node_count() + 1));
+    let mut cells = Vec::with_capacity(graph.node_count() + 1);
     nodes.push(NodeId::new(0));
-    parents.push(0);
+    cells.push([0, 0]);
     let mut pending: Vec<PendingReference> =
         rooted_nodes(graph).into_iter().rev().map(|target| PendingReference { source_number: 0, target }).collect();
     let mut walk = DepthFirstWalk {
         nodes,
-        parents,
+        cells,
+        tree: DepthFirstTree::with_capacity(graph.node_count()),
         non_tree_reference_counts: vec![UNREACHED; graph.node_count() + 1],
         counted_number_limit: 0,
     };
@@ -119,8 +120,7 @@ impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor.
     fn follow_references(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
-        let DepthFirstWalk { nodes, parents, non_tree_reference_counts, counted_number_limit: counted_node_limit } =
-            self;
+        let DepthFirstWalk { nodes, cells, tree, non_tree_reference_counts, counted_number_limit } = self;
         while let Some(PendingReference { source_number: source, target }) = pending.pop() {
             if !seen.insert(target) {
                 non_tree_reference_counts[target.index()] = non_tree_reference_counts[target.index()].wrapping_add(1);
@@ -128,7 +128,8 @@ impl DepthFirstWalk {
             }
             let number = nodes.len() as u32;
             nodes.push(target);
-            parents.push(source);
+            cells.push([source, 0]);
+            tree.push(source);
             for &below in graph.strong_references(target).iter().rev() {
                 if !seen.contains(below) {
                     graph.prefetch_reference_offset(below);
@@ -145,7 +146,7 @@ impl DepthFirstWalk {
                 graph.prefetch_references(pending[next].target);
             }
         }
-        *counted_node_limit = nodes.len() as u32;
+        *counted_number_limit = nodes.len() as u32;
     }
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
@@ -162,7 +163,8 @@ impl DepthFirstWalk {
         self.follow_references(graph, pending, seen);
         for node in graph.nodes().filter(|&node| !seen.contains(node)) {
             self.nodes.push(node);
-            self.parents.push(0);
+            self.cells.push([0, 0]);
+            self.tree.push(0);
         }
     }
 }
@@ -188,6 +190,10 @@ impl UnaryCodedNumbers {
         self.number_count += 1;
     }
 
+    fn sum(&self) -> usize {
+        self.bit_count - self.number_count
+    }
+
     #[inline(always)]
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let mut at = 0;
@@ -208,22 +214,23 @@ impl UnaryCodedNumbers {
 struct DepthFirstTree {
     /// For each number but the first the levels up from the number before it to its parent.
     levels_up: UnaryCodedNumbers,
+    /// From the root to the last number.
+    path: Vec<u32>,
 }
 
 impl DepthFirstTree {
-    /// The tree. Twice as many words are in the memory of `parents` after that.
-    fn of(parents: &mut Vec<u32>) -> Self {
-        let count = parents.len();
-        parents.resize(2 * count, 0);
-        let (parents, depths) = parents.split_at_mut(count);
-        let (mut levels_up, mut depth_before) = (UnaryCodedNumbers::new(2 * count), 0);
-        for (number, &parent) in parents.iter().enumerate().skip(1) {
-            let depth = depths[parent as usize] + 1;
-            depths[number] = depth;
-            levels_up.push(depth_before + 1 - depth);
-            depth_before = depth;
-        }
-        DepthFirstTree { levels_up }
+    /// The root alone, and room for as many numbers below it.
+    fn with_capacity(count: usize) -> Self {
+        DepthFirstTree { levels_up: UnaryCodedNumbers::new(2 * count), path: vec![0] }
+    }
+
+    /// Adds the next number, below a parent that is the last number or an ancestor of it.
+    #[inline(always)]
+    fn push(&mut self, parent: u32) {
+        let levels_below = self.path.iter().rev().position(|&number| number == parent).unwrap_or_default();
+        self.path.truncate(self.path.len() - levels_below);
+        self.levels_up.push(levels_below as u32);
+        self.path.push(self.levels_up.number_count as u32);
     }
 
     /// The depth of each number but the first, ascending: one more than that of its parent, which is the last number
@@ -255,29 +262,31 @@ type AncestorCell = [u32; 2];
 const ANCESTOR_INDEX: usize = 0;
 const LABEL_INDEX: usize = 1;
 
-/// Cells, in the memory of these words: the first half are the ancestors.
-fn pair_with_labels(mut words: Vec<u32>) -> Vec<u32> {
-    for number in (0..words.len() / 2).rev() {
-        (words[2 * number], words[2 * number + 1]) = (words[number], 0);
-    }
-    words
-}
-
 fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
-/// Numbers by node, in the memory of the counts, which become the labels; `UNREACHED` of a node that has no number.
-fn numbers_by_node(nodes: Vec<NodeId>, non_tree_reference_counts: Vec<u32>, cells: &mut [AncestorCell]) -> Vec<u32> {
+/// Numbers by node, in the memory of the counts, and these by number; the labels become the ends of lists that are as
+/// long. `UNREACHED` is that of a node that has no number.
+fn number_nodes(
+    nodes: &[NodeId],
+    non_tree_reference_counts: Vec<u32>,
+    graph: &HeapGraph,
+    cells: &mut [AncestorCell],
+) -> (Vec<u32>, UnaryCodedNumbers) {
     let mut numbers = non_tree_reference_counts;
+    let edge_limit = graph.strong_reference_count() + graph.strong_roots().count();
+    let (mut lengths, mut sum) = (UnaryCodedNumbers::new(nodes.len() + edge_limit), 0);
     for (number, node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
             prefetch(&numbers, ahead.index());
         }
-        let non_tree_reference_counts = std::mem::replace(&mut numbers[node.index()], number as u32);
-        cells[number][LABEL_INDEX] = non_tree_reference_counts.wrapping_add(1);
+        let count = std::mem::replace(&mut numbers[node.index()], number as u32).wrapping_add(1);
+        lengths.push(count);
+        sum += count;
+        cells[number][LABEL_INDEX] = sum;
     }
-    numbers
+    (numbers, lengths)
 }
 
 /// A reference between objects by number.
@@ -333,15 +342,11 @@ fn sources_by_target(
     numbers: &[u32],
     counted_node_limit: u32,
     cells: &mut [AncestorCell],
+    edge_count: usize,
 ) -> Vec<u32> {
-    let mut sum = 0;
-    for cell in &mut *cells {
-        sum += cell[LABEL_INDEX];
-        cell[LABEL_INDEX] = sum;
-    }
     // Filled from behind, the ends become the beginnings.
     let mut lists =
-        SourceListBuilder { sources: vec![0; sum as usize], has_met_tree_edge: NodeSet::new(cells.len()), cells };
+        SourceListBuilder { sources: vec![0; edge_count], has_met_tree_edge: NodeSet::new(cells.len()), cells };
     let edge = |source: u32| move |target: &NodeId| Edge { target: numbers[target.index()], source };
     let mut edges: Vec<Edge> = rooted_nodes(graph).iter().map(edge(0)).collect();
     lists.add_edges(&mut edges);
@@ -367,16 +372,6 @@ fn sources_by_target(
     }
     lists.add_edges(&mut edges);
     lists.sources
-}
-
-/// How long the list of each number but the first is; the labels have the places, and all are so many.
-fn source_list_lengths(cells: &[AncestorCell], all: usize) -> UnaryCodedNumbers {
-    let mut lengths = UnaryCodedNumbers::new(cells.len() + all);
-    let begins = cells.iter().skip(1).map(|cell| cell[LABEL_INDEX]);
-    for (begin, end) in begins.clone().zip(begins.skip(1).chain([all as u32])) {
-        lengths.push(end - begin);
-    }
-    lengths
 }
 
 /// Nodes by number, in the memory of the numbers by node.
@@ -407,24 +402,15 @@ fn nodes_by_number(mut numbers: Vec<u32>, lengths: &UnaryCodedNumbers, cells: &m
 fn semidominators<'a>(cells: &mut [AncestorCell], sources: &'a mut [u32], steps: &mut u64) -> &'a [u32] {
     let (mut path, mut end, mut first_semi) = (Vec::new(), sources.len(), sources.len());
     for number in (1..cells.len()).rev() {
-        for (hops, distance) in HOP_PREFETCH_DISTANCES.into_iter().enumerate() {
-            let ahead = number.saturating_sub(distance);
-            let (begin, end) = (cells[ahead][LABEL_INDEX], cells[ahead + 1][LABEL_INDEX]);
-            for &source in sources[begin as usize..end as usize].iter().take(8) {
-                let mut at = source;
-                for _ in 0..hops {
-                    at = cells[at as usize][ANCESTOR_INDEX].max(ahead as u32);
-                }
-                prefetch(cells, at as usize);
-            }
-        }
         // No path has led through it so far: its ancestor is its parent, its label still the place of its list.
         let [parent, begin] = cells[number];
         let (mut best, begin) = (parent, begin as usize);
-        for &source in &sources[begin..end] {
+        for at in (begin..end).rev() {
+            prefetch_climbs(cells, &sources[..at], number);
             if best == 0 {
-                break;
+                continue;
             }
+            let source = sources[at];
             best = best.min(match source < number as u32 {
                 true => source,
                 false => smallest_label(cells, source, number as u32, &mut path, steps, |label| label),
@@ -439,6 +425,19 @@ fn semidominators<'a>(cells: &mut [AncestorCell], sources: &'a mut [u32], steps:
         cells[number][LABEL_INDEX] = best;
     }
     &sources[first_semi..]
+}
+
+/// Asks for what the climbs from the last of these sources will read; their targets lie little below `number`.
+#[inline(always)]
+fn prefetch_climbs(cells: &[AncestorCell], sources: &[u32], number: usize) {
+    for (hops, distance) in HOP_PREFETCH_DISTANCES.into_iter().enumerate() {
+        let Some(ahead) = sources.len().checked_sub(distance) else { return };
+        let (mut at, nearby) = (sources[ahead], number.saturating_sub(distance) as u32);
+        for _ in 0..hops {
+            at = cells[at as usize][ANCESTOR_INDEX].max(nearby);
+        }
+        prefetch(cells, at as usize);
+    }
 }
 
 /// The label with the smallest `key` on the tree path from `from` up to, and without, the first ancestor that is `limit` or
@@ -492,8 +491,13 @@ impl SemidominatorTree<'_> {
 
 /// Climbs from each parent to the first ancestor that is at or above the semidominator. `memory` has two words for each
 /// number.
-fn immediate_dominators(tree: &SemidominatorTree<'_>, memory: Vec<u32>, step_budget: u64, steps: &mut u64) -> Vec<u32> {
-    let mut words = memory;
+fn immediate_dominators(
+    tree: &SemidominatorTree<'_>,
+    memory: Vec<AncestorCell>,
+    step_budget: u64,
+    steps: &mut u64,
+) -> Vec<u32> {
+    let mut words = memory.into_flattened();
     let (count, limit_of_steps) = (words.len() / 2, *steps + step_budget);
     let (immediate, path) = words.split_at_mut(count);
     (immediate[0], path[0]) = (0, 0);

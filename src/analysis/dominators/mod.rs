@@ -159,6 +159,19 @@ impl Dominators {
         }
     }
 
+    /// The same from the last number to the first: each object after all that it dominates.
+    pub(crate) fn for_each_with_dominator_descending(&self, mut take: impl FnMut(DominatorNode, DominatorNode)) {
+        let reached = self.all_reached().rev();
+        match &self.tree {
+            ImmediateDominators::DepthFirst(immediate) => reached
+                .zip(immediate[1..].iter().rev())
+                .for_each(|(number, &dominator)| take(number, DominatorNode(dominator))),
+            ImmediateDominators::LevelOrder(_) => {
+                reached.for_each(|number| take(number, self.immediate_dominator_of(number)))
+            }
+        }
+    }
+
     /// The immediate dominator of a node other than the root. O(1), or O(log objects) in a tree from an index.
     #[inline]
     pub fn immediate_dominator_of(&self, number: DominatorNode) -> DominatorNode {

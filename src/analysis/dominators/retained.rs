@@ -97,11 +97,18 @@ impl RetainedSizes {
         objects.clear();
         objects.resize(count, 1);
         objects[0] = 0;
-        for node in dominators.all_reached().rev() {
-            let (number, parent) = (node.index(), dominators.immediate_dominator_of(node).index());
-            bytes.add(parent, bytes.get(number));
-            objects[parent] += objects[number];
-        }
+        rayon::join(
+            || {
+                dominators.for_each_with_dominator_descending(|number, dominator| {
+                    bytes.add(dominator.index(), bytes.get(number.index()));
+                });
+            },
+            || {
+                dominators.for_each_with_dominator_descending(|number, dominator| {
+                    objects[dominator.index()] += objects[number.index()];
+                });
+            },
+        );
         RetainedSizes { bytes: RetainedBytes::Computed(bytes), objects: objects.into() }
     }
 
