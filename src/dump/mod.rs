@@ -116,7 +116,7 @@ impl OpenDump {
         let near = self.graph().zip(missing.first()).and_then(|(graph, first)| {
             let types = graph.types();
             let declared = types.ids().flat_map(|type_id| types.fields(type_id)).map(|field| types.text(field.name));
-            Some(format!(".{}", nearest_name(first, declared)?))
+            Some(format!(".{}", nearest_name(first, declared.filter(|name| name != first))?))
         });
         let hint = did_you_mean(near.as_deref());
         (!names.is_empty()).then(|| format!("no object has a field {}{why}{hint}", names.join(" or ")))

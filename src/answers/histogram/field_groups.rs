@@ -75,7 +75,7 @@ struct FieldGroups {
     names: Vec<String>,
     group_by_key: FxHashMap<GroupKey, u32>,
     group_by_text: HashMap<String, u32>,
-    /// Group of an object; where its field referring_nodes to another object that one, until it is known what that says.
+    /// Group of an object; where its field refers to another object that one, until it is known what that says.
     group_of_node: Vec<u32>,
     /// Objects whose fields refer to others.
     referring_nodes: NodeSet,

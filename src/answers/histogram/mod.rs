@@ -120,7 +120,7 @@ fn histogram_of_objects(
         let module = groups.modules.get(group).cloned();
         rows.push(HistogramRow { field_figures, module, group: group as u32, ..row });
     }
-    let mut outside = None;
+    let mut off_heap_bytes = None;
     if options.group_by.is_by_owner() {
         rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.type_ownership)?;
     } else {
@@ -131,7 +131,7 @@ fn histogram_of_objects(
         }
         add_retained_bytes(dump, graph, options, &groups, &mut rows)?;
         if options.with_off_heap {
-            outside = Some(add_off_heap_bytes(dump, graph, &groups, &mut rows)?);
+            off_heap_bytes = Some(add_off_heap_bytes(dump, graph, &groups, &mut rows)?);
         }
         if options.as_class_tree {
             rows = class_tree_rows(graph, &groups, rows, options);
@@ -190,7 +190,7 @@ fn histogram_of_objects(
         (GIVEN_ROOTS_OBJECTS, given.map(|amount| amount.objects)),
         (GIVEN_ROOTS_BYTES, given.map(|amount| amount.shallow_bytes)),
         (EXCLUDED_ROOTS_OBJECTS, excluded.map(|amount| amount.objects)),
-        (OFF_HEAP, outside),
+        (OFF_HEAP, off_heap_bytes),
         (EXCLUDED_ROOTS_BYTES, excluded.map(|amount| amount.shallow_bytes)),
     ]);
     let answer = Histogram {

@@ -325,12 +325,14 @@ impl EntryWalk<'_> {
         };
         if !fields.each.is_empty() {
             let each: Vec<Value> = fields.each.iter().filter_map(|&field| values.get(field).cloned()).collect();
-            let is_there = |value: &&Value| match value {
+            // The first is always there; what stands for no second one is null or a plain object.
+            let is_there = |at: usize, value: &Value| match value {
+                _ if at == 0 || fields.slots_per_entry > 1 => true,
                 Value::Object(node) => self.graph.type_name(self.graph.type_of(*node)) != "java.lang.Object",
-                Value::Null => fields.slots_per_entry > 1,
-                _ => true,
+                value => *value != Value::Null,
             };
-            let each: Vec<Value> = each.iter().filter(is_there).cloned().collect();
+            let each = each.into_iter().enumerate().filter(|(at, value)| is_there(*at, value));
+            let each: Vec<Value> = each.map(|(_, value)| value).collect();
             self.add_slots(each, fields, None);
             return Ok(true);
         }

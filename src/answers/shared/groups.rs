@@ -117,6 +117,7 @@ impl<'d> Groups<'d> {
         let mut types = Vec::new();
         let mut names = Vec::new();
         let mut modules = Vec::new();
+        let has_modules_apart = by == GroupBy::Type && apart == SameNameTypes::Separate && graph.types().have_modules();
         let group_of_type = (0..graph.type_count())
             .map(|index| {
                 if scope.types().is_some_and(|wanted| !wanted.contains(TypeId::new(index))) {
@@ -166,7 +167,7 @@ impl<'d> Groups<'d> {
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.clone());
                     types.push(type_id);
-                    if by == GroupBy::Type && apart == SameNameTypes::Separate && graph.types().have_modules() {
+                    if has_modules_apart {
                         modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
                     }
                     names.len() as u32 - 1

@@ -147,6 +147,9 @@ impl FieldNumber {
 
     /// By size; whole numbers and others by their whole part first, so that nothing is rounded.
     pub(in crate::answers) fn total_order(&self, other: &FieldNumber) -> Ordering {
+        if let (FieldNumber::Double(number), FieldNumber::Double(other)) = (self, other) {
+            return number.total_cmp(other);
+        }
         let parts = |number: &FieldNumber| match *number {
             FieldNumber::Integer(number) => (number, 0.0),
             FieldNumber::Double(number) if number.is_finite() => (number.floor() as i128, number - number.floor()),
@@ -374,5 +377,32 @@ pub(super) fn loader_row(graph: &HeapGraph, loader: Loader) -> Option<LoaderRow>
             type_name: Some(graph.type_name(graph.type_of(node)).to_string()),
             name: None,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_fields_are_ordered_by_size() {
+        use FieldNumber::{Double, Integer};
+        let ascending = [
+            Double(f64::NEG_INFINITY),
+            Double(-f64::MAX),
+            Double(-1e39),
+            Integer(-(1 << 54) - 1),
+            Double(-(2f64.powi(54))),
+            Integer(0),
+            Double(0.5),
+            Integer(1),
+            Double(1e39),
+            Double(f64::MAX),
+            Double(f64::INFINITY),
+        ];
+        for pair in ascending.windows(2) {
+            assert_eq!(pair[0].total_order(&pair[1]), Ordering::Less, "{pair:?}");
+            assert_eq!(pair[1].total_order(&pair[0]), Ordering::Greater, "{pair:?}");
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Present for Histogram {
             .add_if(is_tree, WITH_SUBCLASSES[0], move |row| place(row).objects_with_subclasses)
             .add_if(is_tree, WITH_SUBCLASSES[1], move |row| place(row).shallow_bytes_with_subclasses)
             .add_if(is_tree && !style.is_for_people(), LEVEL, move |row| place(row).level);
-        let fields = rows.first().and_then(|row| row.field_figures.as_deref());
+        let fields = rows.iter().find_map(|row| row.field_figures.as_deref());
         let figures = fields.into_iter().flat_map(|fields| &fields.figures).enumerate();
         let columns = figures.fold(columns, |columns, (at, figure)| {
             let name = format!("{}({})", figure.function, figure.path);

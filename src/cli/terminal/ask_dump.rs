@@ -150,16 +150,19 @@ impl AskedDump<'_> {
 
     /// `; 3 objects of 2 subclasses: --instanceof` where classes of the dump match that have no objects of their own.
     pub(crate) fn subclasses_hint(&self, types: &TypeArgs) -> String {
-        let choice = types.type_choice().ok().flatten().unwrap_or_default();
+        let Some(choice) = types.type_choice().ok().flatten() else { return String::new() };
         let Some(graph) = self.dump.graph().filter(|graph| graph.types().have_superclasses()) else {
             return String::new();
         };
         let types = graph.types();
-        let is_below = types.map_by_superclass(|type_id, above: Option<&bool>| {
-            above.copied().unwrap_or(false) || choice.matches(graph.type_name(type_id))
-        });
+        let is_chosen = |type_id| choice.matches(graph.type_name(type_id));
+        let is_below = types
+            .map_by_superclass(|type_id, above: Option<&bool>| above.copied().unwrap_or(false) || is_chosen(type_id));
         let mut counts = vec![0u64; types.len()];
         graph.node_types(0..graph.node_count()).for_each(|type_id| counts[type_id.index()] += 1);
+        if types.ids().any(|id| counts[id.index()] > 0 && is_chosen(id)) {
+            return String::new();
+        }
         let of_subclasses = types.ids().filter(|id| is_below[id.index()] && counts[id.index()] > 0);
         let (objects, classes) =
             of_subclasses.fold((0, 0), |(objects, classes), id| (objects + counts[id.index()], classes + 1));

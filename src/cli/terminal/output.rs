@@ -107,7 +107,10 @@ impl ScopeArgs {
         let of_type =
             if self.types.chooses_some() { format!(" of {}", self.types.as_written()) } else { String::new() };
         let outcome = self.filter.outcome_with_note(session, &of_type, is_empty, is_quiet);
-        if let Some(hint) = Some(hint()).filter(|hint| is_empty && !is_quiet && !hint.is_empty()) {
+        if is_empty
+            && !is_quiet
+            && let Some(hint) = Some(hint()).filter(|hint| !hint.is_empty())
+        {
             session.print_sentence(&format!("no type matches {}{hint}", self.types.as_written()));
         }
         outcome
