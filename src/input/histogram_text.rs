@@ -304,9 +304,10 @@ impl<'r, 'f> TableCollector<'r, 'f> {
             self.note_other_line(line);
             return;
         };
-        match table.parse_line(line) {
-            row @ (TableLine::Row(name, objects, bytes) | TableLine::EstimatedRow(name, objects, bytes)) => {
-                let is_estimated = matches!(row, TableLine::EstimatedRow(..));
+        let line_of_table = table.parse_line(line);
+        let is_estimated = matches!(line_of_table, TableLine::EstimatedRow(..));
+        match line_of_table {
+            TableLine::Row(name, objects, bytes) | TableLine::EstimatedRow(name, objects, bytes) => {
                 if let (true, Some(code)) = (is_estimated, &self.form.codes.estimated_row) {
                     self.reading.diagnostics.add(code, 1, Position::Line(self.line_number), || name.to_string());
                 }
