@@ -143,7 +143,6 @@ fn questions() -> Vec<(CommandLine, String)> {
     for (function, fields) in FieldFunction::ALL.into_iter().zip([".a,.b.c", ".a", ".b.c", ".a"]) {
         field_figures.add_fields(function, &FieldSelection::parse(fields).expect("fields"));
     }
-    let field_figures = field_figures.into();
     add!(HistogramOptions { field_figures, group_by: GroupBy::Superclass, as_class_tree: true, ..Default::default() });
 
     // The first is the default.

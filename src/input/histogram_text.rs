@@ -160,7 +160,14 @@ fn has_heading_word(heading: &TableHeading, line: &[u8]) -> bool {
 
 /// A line without so many words in front.
 fn without_leading_words(line: &str, count: usize) -> &str {
-    (0..count).fold(line.trim_start(), |rest, _| split_word(rest).1)
+    let mut rest = line.trim_start();
+    for _ in 0..count {
+        if rest.is_empty() {
+            break;
+        }
+        rest = split_word(rest).1;
+    }
+    rest
 }
 
 /// The first word, and what follows behind blanks. A blank that does not break is none: it may stand in a number.
@@ -171,18 +178,15 @@ pub(super) fn split_word(text: &str) -> (&str, &str) {
 
 /// `1234`, or in groups of three digits, or of two before the last (India), as some country writes them: `1,234`, `1.234`, `1'234`.
 pub(super) fn parse_count(word: &str) -> Option<u64> {
-    let mut groups = word.split([',', '.', '\'', '\u{2019}', '\u{a0}', '\u{202f}']).rev().peekable();
-    let last = groups.next()?;
-    let has_groups = groups.peek().is_some();
-    let mut digits = last.to_string();
-    while let Some(group) = groups.next() {
-        if group.is_empty() || group.len() > 3 || group.len() == 1 && groups.peek().is_some() {
-            return None;
+    let groups: Vec<&str> = word.split([',', '.', '\'', '\u{2019}', '\u{a0}', '\u{202f}']).collect();
+    let fits = match &groups[..] {
+        [first, middle @ .., last] => {
+            (1..=3).contains(&first.len()) && middle.iter().all(|group| matches!(group.len(), 2 | 3)) && last.len() == 3
         }
-        digits.insert_str(0, group);
-    }
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && (!has_groups || last.len() == 3);
-    digits.parse().ok().filter(|_| is_number)
+        _ => true,
+    };
+    let digits = groups.concat();
+    digits.parse().ok().filter(|_| fits && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// No name of a type has a quotation mark, or a digit first: the line has other text around it than its table, or numbers that are

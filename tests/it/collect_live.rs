@@ -855,7 +855,7 @@ fn a_series_ends_when_the_disk_is_full() {
 }
 
 #[test]
-#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+#[ignore = "live processes that are waited for take two minutes: .ci/run runs it"]
 fn leaks_of_java_are_measured() {
     ["java17", "java11", "java21", "java25"].into_iter().for_each(a_leak_is_measured);
 }

@@ -251,9 +251,12 @@ fn floods_take_linear_work() {
         ("// Version: x\n0x1 [99999999999999999999] OBJ a\n", "junk "),
         ("// Version: x\n0x10 [8] OBJ a\n", "// Breakdown - Classes: 1\n"),
         ("// Version: x\n0x10 [8] OBJ a\n\t", "0x0000000000000010 "),
+        (" num     #instances         #bytes  class name\n   1: ", "111,111,111,111,"),
     ] {
         assert_linear(line, &["stats"], &flood(head, line));
     }
+    let far_behind = format!("{}num #instances #bytes class name\n", "x ".repeat(30_000));
+    assert_linear("words before a heading", &["stats"], &flood(&far_behind, "1:\n"));
 }
 
 /// Numbers that would be sizes of something if they were believed, nests of records, floods of sections.

@@ -154,7 +154,7 @@ proptest! {
     fn a_list_is_every_object_in_order(heap in heaps(40, 2), reverse in any::<bool>(), limit in 0..50usize) {
         let dump = opened(&heap);
         // Distances are of V8 alone.
-        for order in ObjectsOptions::ORDERS.map(Some).into_iter().filter(|order| order.is_some_and(|order| order.key != "distance")) {
+        for order in ObjectsOptions::ORDERS.into_iter().filter(|order| order.key != "distance").map(Some) {
             let key = |number: usize| {
                 let object = &heap.objects[number];
                 let retained = heap.retained_bytes(number).map_or(0, |bytes| bytes + 1);

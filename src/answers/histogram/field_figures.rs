@@ -55,7 +55,7 @@ impl FieldFunction {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldFigures {
     /// Of which fields, each once.
-    paths: Vec<(String, Vec<String>)>,
+    paths: Vec<(Arc<str>, Vec<String>)>,
     /// What is told, and the place of the field.
     figures: Vec<(FieldFunction, usize)>,
 }
@@ -66,7 +66,7 @@ impl FieldFigures {
         for (text, names) in fields.paths().zip(fields.names()) {
             let known = self.paths.iter().position(|(_, known)| known == names);
             let place = known.unwrap_or_else(|| {
-                self.paths.push((text.to_string(), names.to_vec()));
+                self.paths.push((text.into(), names.to_vec()));
                 self.paths.len() - 1
             });
             if !self.figures.contains(&(function, place)) {
@@ -82,13 +82,13 @@ impl FieldFigures {
 
     /// What is told, each with the path of its field.
     pub fn iter(&self) -> impl Iterator<Item = (FieldFunction, &str)> {
-        self.figures.iter().map(|&(function, place)| (function, self.paths[place].0.as_str()))
+        self.figures.iter().map(|&(function, place)| (function, &*self.paths[place].0))
     }
 
     /// Figures of each group. One pass over the values of the dump; 100 bytes for each group and field, and 8 bytes for each
     /// object whose field refers to another, which may be a number in a box.
     pub(super) fn compute(
-        self: &Arc<Self>,
+        &self,
         dump: &OpenDump,
         graph: &HeapGraph,
         groups: &Groups<'_>,
@@ -137,16 +137,11 @@ impl FieldFigures {
     }
 
     /// The figures of a group, of these totals of all groups and so many objects.
-    pub(super) fn figures_of_group(
-        self: &Arc<Self>,
-        totals: &[FieldTotals],
-        group: usize,
-        objects: u64,
-    ) -> FieldFiguresOfRow {
+    pub(super) fn figures_of_group(&self, totals: &[FieldTotals], group: usize, objects: u64) -> FieldFiguresOfRow {
         let totals = &totals[group * self.paths.len()..][..self.paths.len()];
         let figure = |&(function, place): &(FieldFunction, usize)| FieldFigureOfRow {
             function: function.figure().key,
-            path: self.paths[place].0.clone().into(),
+            path: Arc::clone(&self.paths[place].0),
             number: totals[place].number(function),
         };
         let figures = self.figures.iter().map(figure);
@@ -154,7 +149,7 @@ impl FieldFigures {
             self.paths.iter().zip(totals).map(|((path, _), total)| (path, objects.saturating_sub(total.count)));
         FieldFiguresOfRow {
             figures: figures.collect(),
-            objects_without: without.map(|(path, objects)| (path.as_str().into(), objects)).collect(),
+            objects_without: without.map(|(path, objects)| (Arc::clone(path), objects)).collect(),
         }
     }
 }

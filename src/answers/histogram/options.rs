@@ -1,7 +1,5 @@
 //! Options of a histogram: groups, retained bytes, order, limits.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use crate::analysis::type_patterns::TypePattern;
@@ -63,7 +61,7 @@ pub struct HistogramOptions {
     /// Rows are classes, each followed by those that extend it; where groups are [`GroupBy::Superclass`].
     pub as_class_tree: bool,
     /// Sums and the like of fields, by row; not of owners.
-    pub field_figures: Arc<FieldFigures>,
+    pub field_figures: FieldFigures,
     /// Types of one name that the dump tells apart are rows of their own.
     pub splits_same_name_types: bool,
     /// Retained bytes too. Default: none.

@@ -117,6 +117,7 @@ impl<'d> Groups<'d> {
         let mut types = Vec::new();
         let mut names = Vec::new();
         let mut modules = Vec::new();
+        let topmost_superclasses = if by == GroupBy::Superclass { topmost_superclasses(graph) } else { Vec::new() };
         let has_modules_apart = by == GroupBy::Type && apart == SameNameTypes::Separate && graph.types().have_modules();
         let group_of_type = (0..graph.type_count())
             .map(|index| {
@@ -148,9 +149,7 @@ impl<'d> Groups<'d> {
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
                     GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
-                    GroupBy::Superclass => {
-                        (graph.type_name(topmost_superclass(graph, type_id)).to_string(), String::new())
-                    }
+                    GroupBy::Superclass => (graph.type_name(topmost_superclasses[index]).to_string(), String::new()),
                     // Who owns what is found by what holds it.
                     GroupBy::Type | GroupBy::Owner | GroupBy::OwnerPackage => {
                         let apart = match apart {
@@ -353,12 +352,12 @@ pub(in crate::answers) fn groups_by_dominator(
 /// Classes that all others extend: of Java, Python, Ruby.
 const ROOT_CLASSES: [&str; 4] = ["java.lang.Object", "object", "Object", "BasicObject"];
 
-/// The class above a type, or itself, that extends nothing but the class that all extend.
-fn topmost_superclass(graph: &HeapGraph, type_id: TypeId) -> TypeId {
+/// By type: the class above it, or itself, that extends nothing but the class that all extend. O(types).
+fn topmost_superclasses(graph: &HeapGraph) -> Vec<TypeId> {
     let types = graph.types();
     let is_below_root =
-        |class: &TypeId| types.superclass(*class).is_none_or(|above| ROOT_CLASSES.contains(&graph.type_name(above)));
-    types.superclass_chain(type_id).find(is_below_root).unwrap_or(type_id)
+        |class| types.superclass(class).is_some_and(|above| ROOT_CLASSES.contains(&graph.type_name(above)));
+    types.map_by_superclass(|class, above| above.copied().filter(|_| !is_below_root(class)).unwrap_or(class))
 }
 
 /// Sections' names, with their numbers where several have the same.

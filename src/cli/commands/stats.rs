@@ -287,7 +287,7 @@ impl Args {
             field: self.by.field.clone(),
             as_class_tree: self.tree,
             with_off_heap: self.off_heap,
-            field_figures: field_figures.into(),
+            field_figures,
             splits_same_name_types: self.common.input.read.raw_types,
             retained: self.retained,
             limits: self.rows.limits(&self.common.output),
