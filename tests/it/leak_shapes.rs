@@ -474,6 +474,12 @@ fn every_shape_that_has_a_name_is_met() {
     check("", "shop.QueueLambda$Order", COUNTS, suspect(folder.path(), queue));
     check("", "shop.Document", COUNTS, suspect(folder.path(), table));
     check("", ITEM, COUNTS, suspect(folder.path(), archives_to_clean_up));
+    // One listener with a list, and a future that is complete: what they hang on is not what grew.
+    let listener: Steps = &[("java.util.concurrent.CopyOnWriteArrayList", "array"), ("shop.Collector", "received")];
+    let future: Steps = &[("java.util.concurrent.CompletableFuture", "result"), LIST];
+    for steps in [listener, future] {
+        check("", ITEM, COUNTS, suspect(folder.path(), |count| java(("", APP, steps, ITEM), count)));
+    }
     let buffers = suspect(folder.path(), direct_buffers);
     assert_eq!(buffers["off_heap_bytes"], COUNTS[1] << 20);
     check("direct-buffers", "java.nio.DirectByteBuffer", COUNTS, buffers);

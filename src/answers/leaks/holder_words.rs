@@ -85,6 +85,11 @@ impl HolderDescription {
             .or_else(|| root_words.starts_with("static ").then_some(usize::MAX))
             .or(if above.is_empty() { None } else { Some(0) })
         else {
+            // Threads that grew, each with a variable of the program's methods.
+            if let Some(step) = way.steps.iter().find(|step| step.is_local() && step.is_of_program()) {
+                let holder = holder_of_step(analysed, step);
+                return HolderDescription { holder, outer_holder: String::new(), holder_node: step.from };
+            }
             let text = if root_words.is_empty() { heap.type_name(way.start) } else { root_words };
             let holder = HolderRow { text, class: None, fields: Vec::new(), kind: HolderKind::Root };
             return HolderDescription { holder, outer_holder: String::new(), holder_node: way.start };

@@ -73,18 +73,23 @@ impl LeakPath {
         }
     }
 
-    /// Types on the way and names of references, for shapes.
+    /// Types on the way and names of references, for shapes: from the program's last variable or field above what grew, for
+    /// what that hangs on has no more of it than before.
     pub(super) fn types_and_references(&self, analysed: &AnalysedHeap<'_>) -> (Vec<String>, Vec<String>) {
-        let types = [self.start].into_iter().chain(self.steps.iter().map(|step| step.to));
+        let own = self.steps[..self.steps_above_growth].iter().rposition(LeakPathStep::is_of_program);
+        let steps = &self.steps[own.unwrap_or(0)..];
+        let first = own.is_none().then_some(self.start);
+        let types = first.into_iter().chain(steps.iter().map(|step| step.to));
         let types = types.map(|node| match analysed.heap.graph.types().type_of_class_object(node) {
             Some(class) => dotted_type_name(analysed.heap.graph.type_name(class)).into_owned(),
             None => analysed.heap.type_name(node),
         });
         // A thread's own values belong to what has the ThreadLocal.
-        let key = self.thread_local_entry(analysed).and_then(|entry| key_of_thread_local(analysed, entry));
+        let entry = self.thread_local_entry(analysed).filter(|_| own.is_none());
+        let key = entry.and_then(|entry| key_of_thread_local(analysed, entry));
         let of_key = key.map(|key| analysed.paths.path_to(key)).unwrap_or_default();
         let of_key = of_key.into_iter().map(|node| analysed.heap.type_name(node));
-        (types.chain(of_key).collect(), self.steps.iter().filter_map(LeakPathStep::field_or_variable_name).collect())
+        (types.chain(of_key).collect(), steps.iter().filter_map(LeakPathStep::field_or_variable_name).collect())
     }
 
     /// The nearest object above what grew that is no array or link: the collection that has it.
@@ -159,10 +164,13 @@ impl LeakPathStep {
         let field = self.field_or_variable_name().map_or(String::new(), |field| format!(".{field}"));
         if let Some(ReferenceName::Local(frame)) = self.name {
             let (_, method) = heap.owner_and_method_of_local(frame);
-            let thread = heap.thread_names.get(&self.from).map_or("of the runtime", String::as_str);
+            let thread = match heap.thread_names.get(&self.from).map(String::as_str) {
+                Some("") => "a thread without a name".into(),
+                name => format!("thread {}", name.unwrap_or("of the runtime")),
+            };
             return match method.starts_with('<') {
-                true => format!("a local variable in thread {thread}"),
-                false => format!("a local variable of {} in thread {thread}", simple_method(&method)),
+                true => format!("a local variable in {thread}"),
+                false => format!("a local variable of {} in {thread}", simple_method(&method)),
             };
         }
         if let Some(module) = heap.modules.get(&self.from) {
@@ -183,9 +191,10 @@ fn simple_method(method: &str) -> String {
     }
 }
 
-/// The root record that tells most of an object.
+/// The root record that tells most of an object: of a thread that it runs, for it is a variable of its own methods too.
 pub(super) fn most_telling_root<'p>(analysed: &'p AnalysedHeap<'_>, node: NodeId) -> Option<&'p Root> {
-    analysed.heap.graph.strong_roots().filter(|root| root.node == node).min_by_key(|root| root.kind)
+    let roots = analysed.heap.graph.strong_roots().filter(|root| root.node == node);
+    roots.min_by_key(|root| (root.kind != RootKind::Thread, root.kind))
 }
 
 /// `static Shop.cache`, of roots that are a class's variables; else what kind of root it is.

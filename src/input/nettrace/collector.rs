@@ -52,6 +52,10 @@ pub(super) struct EventCollector {
     pointer_bytes: usize,
     /// Parts of the file that tell of more than the heap, where they are asked for.
     pub(super) private_parts: Option<Vec<BlottedPart>>,
+    /// Headers with a text, and of events that the trace does not describe: where it is broken these are texts, and no headers.
+    pub(super) doubtful_headers: Vec<BlottedPart>,
+    /// This block has an event that cannot be one: those behind it may be none either.
+    has_false_event: bool,
     /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
     tally: ObjectTally,
@@ -119,7 +123,10 @@ impl EventCollector {
                 self.add_private_part(offset..offset + content.len() as u64, Vec::new());
                 Ok(())
             }
-            BlockKind::Events => for_each_event(content, offset, version6, |event| self.take_event(event)),
+            BlockKind::Events => {
+                self.has_false_event = false;
+                for_each_event(content, offset, version6, |event| self.take_event(event))
+            }
             BlockKind::Metadata if version6 => {
                 let (_, header) = le_u16::<_, ()>(content).map_err(|_| 0usize)?;
                 let mut rest = content.get(2 + usize::from(header)..).ok_or(0usize)?;
@@ -219,10 +226,12 @@ impl EventCollector {
             self.note_private_event(declared.map(|declared| declared.kind), event);
         }
         let Some(DeclaredEvent { kind, version, .. }) = declared else {
+            self.has_false_event = true;
             self.add_problem(&UNKNOWN_METADATA, event.payload_offset);
             return;
         };
         if kind != EventKind::Other && self.take_payload(kind, version, event).is_err() {
+            self.has_false_event = true;
             self.add_problem(&MALFORMED_EVENT, event.payload_offset);
         }
     }
@@ -234,9 +243,15 @@ impl EventCollector {
         }
     }
 
-    /// Of the runtime all behind its version; of the process all but its program; of other events all.
+    /// Of the runtime all behind its version; of the process all but its program; of other events all, and of texts behind
+    /// what cannot be an event.
     fn note_private_event(&mut self, kind: Option<EventKind>, event: &Event<'_>) {
+        if kind.is_none() || has_utf16_text(event.header) {
+            let header = event.payload_offset - event.header.len() as u64..event.payload_offset;
+            self.doubtful_headers.push((header, Vec::new()));
+        }
         let (from, instead) = match kind {
+            Some(_) if self.has_false_event && has_utf16_text(event.payload) => (0, Vec::new()),
             Some(EventKind::RuntimeInformation) => (event.payload.len().min(RUNTIME_VERSION_END), Vec::new()),
             Some(EventKind::ProcessInfo) => (0, Rundown::program_name_utf16(event.payload)),
             Some(EventKind::Other) | None => (0, Vec::new()),
@@ -322,6 +337,13 @@ impl EventCollector {
             }
         }
     }
+}
+
+/// True where three letters, digits or signs follow one another in two bytes each, the zero last or first.
+fn has_utf16_text(bytes: &[u8]) -> bool {
+    let is_text = |run: &[u8], first: usize| run.iter().skip(first).step_by(2).all(|byte| matches!(byte, 0x20..=0x7E));
+    let is_zero = |run: &[u8], first: usize| run.iter().skip(first).step_by(2).all(|byte| *byte == 0);
+    bytes.windows(6).any(|run| is_text(run, 0) && is_zero(run, 1) || is_text(run, 1) && is_zero(run, 0))
 }
 
 fn thread_and_number(input: &[u8]) -> Parsed<'_, (u64, u32)> {

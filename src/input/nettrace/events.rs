@@ -21,6 +21,8 @@ pub(super) struct Event<'a> {
     /// The thread the event is about; an index in version 6.
     pub(super) thread: u64,
     pub(super) timestamp: u64,
+    /// The bytes before the payload.
+    pub(super) header: &'a [u8],
     pub(super) payload: &'a [u8],
     /// Of the payload, in the file.
     pub(super) payload_offset: u64,
@@ -45,8 +47,9 @@ pub(super) fn for_each_event<'a>(
             plain_event(rest, version6, &mut event)
         };
         let Ok((after, payload)) = parsed else { return Err(at) };
-        event.payload = payload;
-        event.payload_offset = offset + (content.len() - after.len() - payload.len()) as u64;
+        let payload_at = content.len() - after.len() - payload.len();
+        (event.header, event.payload) = (&content[at..payload_at], payload);
+        event.payload_offset = offset + payload_at as u64;
         each(&event);
         rest = after;
         if !compressed && !version6 {

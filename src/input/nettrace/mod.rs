@@ -124,6 +124,9 @@ pub(crate) fn private_parts(source: Source) -> Result<(Vec<BlottedPart>, Option<
         [problem_codes::TRUNCATED.name, problem_codes::MALFORMED_BLOCK.name, problem_codes::MALFORMED_CONTAINER.name];
     let unread_from = collector.diagnostics.first_offset_of(&damage);
     let mut parts = collector.private_parts.unwrap_or_default();
+    if unread_from.is_some() {
+        parts.append(&mut collector.doubtful_headers);
+    }
     parts.sort_by_key(|(part, _)| part.start);
     Ok((parts, unread_from))
 }
