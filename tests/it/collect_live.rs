@@ -854,6 +854,43 @@ fn a_series_ends_when_the_disk_is_full() {
     assert!(target.process.is_alive() && target.leftovers().is_empty());
 }
 
+/// What .NET and Node.js have in place of a class histogram, and V8's profile.
+#[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+fn histograms_of_dotnet_and_node_are_true() {
+    for name in ["dotnet8", "dotnet31"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let target = runtime.start(OBJECTS, &[]);
+        let path = target.folder.path().join("x");
+        target.collect(&path, &["--histogram"]).expect_code(0);
+        runtime.check(&path);
+    }
+    let Some(runtime) = runtime("node20") else { return };
+    let mut command = Command::new(&runtime.program);
+    // Arrays of 125 places: 16 and 8 bytes a place, and 32 of the array itself.
+    let text = "const keep = globalThis.KEEP = []; function leak() { keep.push(new Array(125).fill(keep.length)); } \
+                console.log('READY'); let begun = Date.now(); \
+                setInterval(() => { while (keep.length < (Date.now() - begun) / 2) leak(); }, 20); setTimeout(() => process.exit(), 60000);";
+    command.args(["--inspect=0", "-e", text]);
+    let mut target = runtime.start_command(command);
+    let (pid, path) = (target.pid.to_string(), target.folder.path().join("watched").display().to_string());
+    let series =
+        ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q", "--min-free", "0"];
+    finish(heapdump(&series)).expect_code(0);
+    let trend = finish(heapdump(&["trend", &path, "-q", "-f", "json"])).expect_code(0).json();
+    let slopes = trend["types"].as_array().expect("types").iter().filter_map(|row| row["bytes_per_hour"].as_f64());
+    let (slope, leaked) = (slopes.sum::<f64>(), 500.0 * 3600.0 * 1048.0);
+    assert!((slope / leaked - 1.0).abs() < 0.1, "{slope} of {leaked}: {trend}");
+    let profile = target.folder.path().join("x.heapprofile");
+    target.collect(&profile, &["--profile", "4s"]).expect_code(0);
+    let stats = finish(heapdump(&["stats", "-q", "-f", "json", &profile.display().to_string()])).expect_code(0).json();
+    let row = &stats["types"][0];
+    // It is an estimate: one of 32 KiB is sampled, and some arrays come in the 20 ms behind.
+    let (bytes, allocated) = (row["total_bytes"].as_f64().expect("bytes"), 4.0 * 500.0 * 1048.0);
+    assert!(row["type"] == "leak" && (0.5..2.0).contains(&(bytes / allocated)), "{bytes} of {allocated}: {stats}");
+    assert!(target.process.is_alive());
+}
+
 #[test]
 #[ignore = "live processes that are waited for take two minutes: .ci/run runs it"]
 fn leaks_of_java_are_measured() {

@@ -90,7 +90,7 @@ fn a_histogram_that_breaks_off_is_none() {
     }
     let idle = Process::idle();
     for (runtime, words) in
-        [("dotnet", "take a dump: heapdump stats FILE"), ("openj9", "GC.class_histogram of its own JDK")]
+        [("chromium", "take a dump: heapdump stats FILE"), ("openj9", "GC.class_histogram of its own JDK")]
     {
         let ran = finish(heapdump(&["collect", &idle.pid(), "--histogram", "--runtime", runtime])).expect_code(2);
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
