@@ -12,11 +12,13 @@
 
 mod builder;
 mod class_histograms;
+mod frames;
 
 use rustc_hash::FxHashMap;
 
 pub use builder::{AllocationHeapBuilder, FrameTree, PathId, merged_entries};
 pub use class_histograms::{ClassHistograms, TypeTotal};
+pub use frames::{Frame, FrameList};
 
 /// A name, by its number in [`NameTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,39 +85,6 @@ impl FrameNaming {
     /// The word for it.
     pub fn name(self) -> &'static str {
         Self::WORDS.iter().find(|(_, names)| *names == self).map_or("", |(word, _)| word)
-    }
-}
-
-/// A node of the backtrace tree. 8 bytes: a profile can have millions.
-#[derive(Debug, Clone, Copy)]
-pub struct Frame {
-    /// The frame's name; of node 0 the empty one.
-    pub name: NameId,
-    /// The caller, with a mark for what is no function.
-    parent_and_mark: u32,
-}
-
-/// Marks frames that stand for what their caller allocated itself. There are never so many nodes.
-const IS_SELF_COST: u32 = 1 << 31;
-
-impl Frame {
-    /// A node below 2^31, a function.
-    fn new(name: NameId, parent: u32) -> Self {
-        Frame { name, parent_and_mark: parent }
-    }
-
-    /// The caller, a smaller number; of node 0 itself.
-    pub fn parent(&self) -> u32 {
-        self.parent_and_mark & !IS_SELF_COST
-    }
-
-    /// The dump says that this is what its parent allocated itself, not a function.
-    pub fn is_self_cost(&self) -> bool {
-        self.parent_and_mark & IS_SELF_COST != 0
-    }
-
-    fn mark_self_cost(&mut self) {
-        self.parent_and_mark |= IS_SELF_COST;
     }
 }
 
@@ -206,19 +175,14 @@ pub struct AllocationHeap {
     /// Coverage of the entries' figures.
     pub counting_mode: CountingMode,
     /// The backtrace tree.
-    pub frames: Vec<Frame>,
+    pub frames: FrameList,
     /// Figures, at most one entry for each node and type.
     pub entries: Vec<AllocationEntry>,
 }
 
 impl AllocationHeap {
     /// The only heap of a file: what was allocated at each backtrace itself.
-    pub fn alone(
-        process_name: String,
-        allocator_name: &str,
-        frames: Vec<Frame>,
-        entries: Vec<AllocationEntry>,
-    ) -> Self {
+    pub fn alone(process_name: String, allocator_name: &str, frames: FrameList, entries: Vec<AllocationEntry>) -> Self {
         AllocationHeap {
             dump_number: 1,
             pid: 0,
@@ -243,7 +207,7 @@ impl AllocationDump {
     pub fn memory_bytes(&self) -> usize {
         let of_heap = |heap: &AllocationHeap| {
             size_of::<AllocationHeap>()
-                + heap.frames.len() * size_of::<Frame>()
+                + heap.frames.memory_bytes()
                 + heap.entries.len() * size_of::<AllocationEntry>()
                 + heap.process_name.len()
                 + heap.process_labels.len()

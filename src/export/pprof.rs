@@ -181,7 +181,7 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
             stack.clear();
             let mut at = own.frame;
             while at != 0 {
-                let frame = &heap.frames[at as usize];
+                let frame = heap.frames.get(at);
                 // What a caller allocated itself is no function.
                 if !frame.is_self_cost() {
                     stack.push(self.function_id(frame.name));

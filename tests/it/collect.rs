@@ -498,9 +498,10 @@ fn a_histogram_of_dotnet_is_that_of_its_snapshot() {
     let peer = dotnet(move |mut stream| drop(stream.write_all(&trace)));
     let idle = Process::idle();
     let folder = tempfile::tempdir().expect("a folder");
-    let args = [&dotnet_args(&idle.pid(), &peer.name())[..], &["--histogram"]].concat();
-    let (ran, left) = collect_in(folder.path(), &args);
-    let answer = ran.expect_code(0).json();
+    let (pid, socket) = (idle.pid(), peer.name());
+    let (ran, left) = collect_in(folder.path(), &[&dotnet_args(&pid, &socket)[..], &["--histogram"]].concat());
+    let ran = ran.expect_code(0);
+    let answer = ran.json();
     assert!(ran.stderr.contains("a histogram is counted from a whole snapshot"), "{}", ran.stderr);
     assert_eq!((left, &answer["format"]), (vec!["x".to_string()], &"sos-dumpheap".into()));
     let stats = |file: &str| finish(heapdump(&["stats", "-f", "json", file])).expect_code(0).json();

@@ -150,7 +150,7 @@ pub(super) fn breakdown_of_objects<'d>(
     let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
     let mut named = ReferenceNames::of(dump).into_iter().cycle().take(ROWS_READ_TOGETHER);
     let reference = |frame: u32| {
-        if from == DominatorNode::ROOT && heap.frames[frame as usize].parent() == 0 {
+        if from == DominatorNode::ROOT && heap.frames.parent(frame) == 0 {
             return None;
         }
         let (first, last) = examples[frame as usize];
