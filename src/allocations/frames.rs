@@ -1,6 +1,6 @@
 //! The frames of a backtrace tree, packed: a profile can have 50 million.
 
-use super::NameId;
+use super::names::NameId;
 
 /// A node of the backtrace tree.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ impl FrameList {
     #[inline]
     pub(super) fn push(&mut self, name: NameId, parent: u32) -> u32 {
         let number = self.len() as u32;
-        if number % 64 == 0 {
+        if number.is_multiple_of(64) {
             self.far_marks.push((0, self.far_parents.len() as u32));
         }
         if number > 0 && parent != number - 1 {

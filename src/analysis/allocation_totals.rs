@@ -151,6 +151,13 @@ impl AllocationTotals {
         TotalsComputation::new(heap, options).compute_totals()
     }
 
+    /// Memory that they take, about, where no pairs of backtrace and type are inferred: in heaps of parts, all types together. O(1).
+    pub fn memory_bytes_of_parts(heap: &AllocationHeap) -> u64 {
+        const BYTES_PER_FRAME: u64 = 64;
+        const BYTES_PER_ENTRY: u64 = 176;
+        heap.frames.len() as u64 * BYTES_PER_FRAME + heap.entries.len() as u64 * BYTES_PER_ENTRY
+    }
+
     /// Amount at a backtrace with everything below it. O(1).
     pub fn total_at(&self, frame: u32) -> AllocationAmount {
         self.inclusive_by_frame[frame as usize].unwrap_or_default()

@@ -96,6 +96,11 @@ impl AmountsByFrame {
         AmountsByFrame { total, flat, cum, left_out_pair_count: 0 }
     }
 
+    /// Bytes of a frame with all below it. O(1).
+    pub fn cum_bytes(&self, frame: u32) -> u64 {
+        self.cum[frame as usize].bytes
+    }
+
     /// All there is.
     pub fn total(&self) -> AllocationAmount {
         self.total

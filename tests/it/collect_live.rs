@@ -891,6 +891,60 @@ fn histograms_of_dotnet_and_node_are_true() {
     assert!(target.process.is_alive());
 }
 
+/// A profile that a Go program serves has the functions, flat and cum, that Go's own tool shows.
+#[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+fn a_served_profile_of_go_is_that_of_go_tool_pprof() {
+    let Some(go) = in_path("go") else { return not_installed("golang-go") };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut build = Command::new(&go);
+    build.args(["build", "-o"]).arg(folder.path().join("server")).arg(project("tests/live/collect/server.go"));
+    let built = build.env("GO111MODULE", "off").env("GOCACHE", folder.path().join("cache")).status();
+    assert!(built.expect("it starts").success());
+    let runtime = Runtime {
+        name: "go",
+        extension: "pb.gz",
+        program: folder.path().join("server"),
+        is_dotnet: false,
+        types: &[],
+        objects_per_type: 0,
+    };
+    let target = runtime.start_command(Command::new(&runtime.program));
+    let url = format!("http://{}/debug/pprof/heap", target.output().split_whitespace().nth(1).expect("an address"));
+    let path = target.folder.path().join("heap.pb.gz").display().to_string();
+    finish(heapdump(&["collect", &url, "-o", &path])).expect_code(0);
+    let mut tool = Command::new(&go);
+    tool.args([
+        "tool",
+        "pprof",
+        "-top",
+        "-nodefraction=0",
+        "-nodecount=10000",
+        "-unit=B",
+        "-sample_index=inuse_space",
+        &path,
+    ]);
+    let top = String::from_utf8(tool.output().expect("it starts").stdout).expect("text");
+    let bytes = |word: &str| word.trim_end_matches('B').parse::<u64>().expect("bytes");
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_row = words.len() > 5 && words[1].ends_with('%');
+        is_row.then(|| (words[5].to_string(), bytes(words[0]), bytes(words[3])))
+    };
+    let mut expected: Vec<(String, u64, u64)> = top.lines().filter_map(row).collect();
+    let stats = finish(heapdump(&["stats", "-q", "-f", "json", "--by", "function", &path])).expect_code(0).json();
+    let figure = |row: &Value, key: &str| row[key].as_u64().expect("bytes");
+    let groups = stats["groups"].as_array().expect("groups").iter();
+    let mut found: Vec<(String, u64, u64)> = groups
+        .map(|row| {
+            (row["group"].as_str().expect("a name").to_string(), figure(row, "flat_bytes"), figure(row, "cum_bytes"))
+        })
+        .collect();
+    (expected.sort(), found.sort());
+    assert!(found == expected && found.len() > 5, "{found:?}\n{top}");
+    assert!(found.iter().any(|(name, flat, _)| name == "main.newSession" && *flat > 9_000_000), "{found:?}");
+}
+
 #[test]
 #[ignore = "live processes that are waited for take two minutes: .ci/run runs it"]
 fn leaks_of_java_are_measured() {

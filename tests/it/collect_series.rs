@@ -206,9 +206,10 @@ fn what_could_not_be_taken_is_refused_before_the_wait() {
     let pid = idle.pid();
     for (more, words) in [
         (&["--runtime", "node"][..], "[signal-not-caught]"),
-        (&["--runtime", "node", "--histogram"], "take a dump: heapdump stats FILE"),
+        (&["--runtime", "node", "--histogram"], "[signal-not-caught]"),
+        (&["--runtime", "chromium", "--histogram"], "take a dump: heapdump stats FILE"),
         (&["--runtime", "dotnet"], "[socket-missing]"),
-        (&["--runtime", "dotnet", "--histogram"], "[usage]"),
+        (&["--runtime", "dotnet", "--histogram"], "[socket-missing]"),
         (&["--runtime", "hotspot"], "[signal-not-caught]"),
         (&["--runtime", "hotspot", "--histogram", "--every", "1h"], "[signal-not-caught]"),
         (&["--runtime", "openj9"], "[not-supported-yet]"),
