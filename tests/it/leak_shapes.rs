@@ -227,6 +227,41 @@ fn table(count: u64) -> Vec<u8> {
     dump.finish()
 }
 
+/// Items in a list, beside a timer that is cleaned up behind 20 open archives: first of the list before, last of it after.
+fn archives_to_clean_up(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let next = [("next", Held::Reference(0))];
+    let cleanable = dump.class("jdk.internal.ref.PhantomCleanable", object, &next, &[]);
+    let action = [("action", Held::Reference(0))];
+    let [of_timer, of_archive] = ["jdk.internal.ref.CleanerImpl$PhantomCleanableRef", "java.io.FileCleanable"]
+        .map(|name| dump.class(name, cleanable, &action, &[]));
+    let archive = dump.class("java.util.zip.ZipFile$Source", object, &[("cen", Held::Reference(0))], &[]);
+    let timer = dump.class("java.util.Timer", object, &[("cleanup", Held::Reference(0))], &[]);
+    let item = dump.class(ITEM, object, &[("data", Held::Reference(0))], &[]);
+    let archives: Vec<u64> = (0..20).map(|number| 0x2_0000 + 0x100 * number).collect();
+    for (at, &id) in archives.iter().enumerate() {
+        let next = archives.get(at + 1).map_or(0, |id| id + 0x40);
+        dump.instance(id, archive, &[Held::Reference(id + 0x80)]);
+        dump.instance(id + 0x40, of_archive, &[Held::Reference(id), Held::Reference(next)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 100_000]);
+    }
+    let next = if count == COUNTS[0] { archives[0] + 0x40 } else { 0 };
+    dump.instance(0x7000, timer, &[Held::Reference(0x7100)]);
+    dump.instance(0x7100, of_timer, &[Held::Reference(0), Held::Reference(next)]);
+    let items: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x100 * number).collect();
+    for &id in &items {
+        dump.instance(id, item, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    dump.references(0x8000, array, &items);
+    dump.references(0x8100, array, &archives);
+    dump.class("shop.App", object, &[], &[("held", Held::Reference(0x8000)), ("timer", Held::Reference(0x7000))]);
+    dump.class("java.util.zip.ZipFile", object, &[], &[("files", Held::Reference(0x8100))]);
+    dump.finish()
+}
+
 /// Buffers in a list, each with a MiB outside the heap.
 fn direct_buffers(count: u64) -> Vec<u8> {
     let mut dump = JavaDump::new();
@@ -438,6 +473,7 @@ fn every_shape_that_has_a_name_is_met() {
     check("cancelled-tasks", "shop.Task", COUNTS, suspect(folder.path(), cancelled));
     check("", "shop.QueueLambda$Order", COUNTS, suspect(folder.path(), queue));
     check("", "shop.Document", COUNTS, suspect(folder.path(), table));
+    check("", ITEM, COUNTS, suspect(folder.path(), archives_to_clean_up));
     let buffers = suspect(folder.path(), direct_buffers);
     assert_eq!(buffers["off_heap_bytes"], COUNTS[1] << 20);
     check("direct-buffers", "java.nio.DirectByteBuffer", COUNTS, buffers);

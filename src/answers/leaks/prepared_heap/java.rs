@@ -9,7 +9,7 @@ use crate::analysis::leaks::{
 };
 use crate::answers::libraries::dotted_type_name;
 use crate::answers::values::ValueReader;
-use crate::graph::{ClearableKind, HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftReference};
+use crate::graph::{ClearableKind, HeapGraph, Loader, NodeId, NodeSet, RootKind, SoftReference, TypeId};
 use crate::input::{ReferenceName, Value};
 
 // Costs: how little a reference or a start explains.
@@ -23,6 +23,7 @@ const OTHER_ROOT_COST: u8 = 16;
 const FIELD_COST: u8 = 1;
 const REFERENCE_TO_CLASS_COST: u8 = 25;
 const JVM_INTERNAL_REFERENCE_COST: u8 = 12;
+const NEXT_TO_CLEAN_UP_COST: u8 = 12;
 const SOFT_REFERENCE_COST: u8 = 60;
 const LOCAL_OF_LIBRARY_COST: u8 = 3;
 const LOCAL_OF_RUNTIME_COST: u8 = 12;
@@ -36,6 +37,8 @@ pub(super) struct JavaReferenceCosts<'h> {
     graph: &'h HeapGraph,
     /// By type: what every reference to its objects costs besides.
     costs_into_type: Vec<u8>,
+    /// By type: its objects stand in the runtime's lists of what is to be cleaned up.
+    is_in_cleanup_list: Vec<bool>,
     /// By type: its objects are arrays.
     is_array_by_type: Vec<bool>,
     /// By type: some of its objects are classes or threads.
@@ -68,12 +71,16 @@ impl<'h> JavaReferenceCosts<'h> {
                 _ => above.copied().unwrap_or(0),
             }
         });
+        let is_in_cleanup_list = types.map_by_superclass(|type_id, above: Option<&bool>| {
+            above == Some(&true) || heap.structural_names.is_in_cleanup_list(&dotted_type_name(types.name(type_id)))
+        });
         let soft = graph.soft_references().unwrap_or(&[]);
         let mut is_soft = vec![false; graph.type_count()];
         soft.iter().for_each(|soft| is_soft[graph.type_of(soft.source).index()] = true);
         JavaReferenceCosts {
             graph,
             costs_into_type: into,
+            is_in_cleanup_list,
             is_array_by_type: types.ids().map(|type_id| types.name(type_id).ends_with(']')).collect(),
             has_named_objects: heap.type_roles.iter().map(|type_role| type_role.has_named_objects).collect(),
             is_list_node_by_type: is_list_node_by_type(&heap.type_roles),
@@ -130,10 +137,14 @@ impl ReferenceCosts for JavaReferenceCosts<'_> {
             let from_place = steps.len() - fields;
             for (step, &to) in steps[from_place..].iter_mut().zip(own) {
                 let target = self.graph.type_of(to);
-                step.cost = match target == type_id {
+                let is_in_cleanup_list = |type_id: TypeId| self.is_in_cleanup_list[type_id.index()];
+                step.cost = if is_in_cleanup_list(type_id) && is_in_cleanup_list(target) {
+                    NEXT_TO_CLEAN_UP_COST
+                } else if target == type_id {
                     // The tail of a list must not be nearer some other way.
-                    true => 0,
-                    false => FIELD_COST + self.costs_into_type[target.index()],
+                    0
+                } else {
+                    FIELD_COST + self.costs_into_type[target.index()]
                 };
                 if is_soft && self.is_soft_reference(from, to) {
                     step.cost = SOFT_REFERENCE_COST;

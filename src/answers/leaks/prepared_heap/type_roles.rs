@@ -36,6 +36,8 @@ pub(in crate::answers::leaks) struct StructuralNames {
     registry_types: Vec<TypePattern>,
     /// The runtime's list of what waits for its finalizer.
     finalizer_list_types: Vec<TypePattern>,
+    /// Members of the runtime's lists of what is to be cleaned up.
+    cleanup_list_types: Vec<TypePattern>,
     /// Values of `state` of a loader that was stopped.
     pub(super) stopped_loader_states: Vec<&'static str>,
     /// Loaders that come and go by themselves.
@@ -68,6 +70,7 @@ pub(in crate::answers::leaks) fn structural_names(runtime: Option<Runtime>) -> &
                 "notable" => of.notable_types = names,
                 "registry" => of.registry_types = patterns(),
                 "finalizer" => of.finalizer_list_types = patterns(),
+                "cleanup" => of.cleanup_list_types = patterns(),
                 "dead-state" => of.stopped_loader_states = names,
                 "live-loader" => of.live_loader_types = patterns(),
                 other => debug_assert!(false, "structural.txt: {other}"),
@@ -108,6 +111,11 @@ impl StructuralNames {
 
     pub(super) fn is_finalizer_list(&self, name: &str) -> bool {
         any_matches(&self.finalizer_list_types, name)
+    }
+
+    /// True for a member of the runtime's lists of what is to be cleaned up; subclasses are not looked at.
+    pub(super) fn is_in_cleanup_list(&self, name: &str) -> bool {
+        any_matches(&self.cleanup_list_types, name)
     }
 
     pub(super) fn is_live_loader(&self, name: &str) -> bool {
