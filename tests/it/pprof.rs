@@ -146,7 +146,7 @@ fn stacks_are_folded_and_drawn() {
     }
     let file = "fixtures/pprof/go-heap.pb.gz";
     let lines = folded(&["--min-bytes", "100KB", file]);
-    let expected = "<smaller> 2560\nruntime.main 1248\nruntime.main;main.main 1089560\n";
+    let expected = "<smaller> 1312\nruntime.main 1248\nruntime.main;main.main 1089560\n";
     assert!(lines.starts_with(expected), "{lines}");
     assert_eq!(
         lines.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>(),
@@ -158,7 +158,7 @@ fn stacks_are_folded_and_drawn() {
     let heaps = heaps.as_array().unwrap().iter().map(|heap| heap["total_bytes"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(trace.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>(), heaps);
     let drawing = run(&["export", "--to", "flamegraph", "-q", file]).expect_code(0).stdout;
-    for words in ["Heap of go-heap.pb.gz: 1.4 MiB by stack", "main.makeLine (336,000 bytes"] {
+    for words in ["Heap of go-heap.pb.gz: 1.4 MiB by stack", "main.makeLine (112,224 bytes"] {
         assert!(drawing.contains(words), "{words}");
     }
     for words in [&["--object", "1"][..], &["--where", "shallow > 1"]] {
