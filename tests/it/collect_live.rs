@@ -940,7 +940,8 @@ fn a_served_profile_of_go_is_that_of_go_tool_pprof() {
             (row["group"].as_str().expect("a name").to_string(), figure(row, "flat_bytes"), figure(row, "cum_bytes"))
         })
         .collect();
-    (expected.sort(), found.sort());
+    expected.sort();
+    found.sort();
     assert!(found == expected && found.len() > 5, "{found:?}\n{top}");
     assert!(found.iter().any(|(name, flat, _)| name == "main.newSession" && *flat > 9_000_000), "{found:?}");
 }
