@@ -9,15 +9,15 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 
-use super::{AllocationEntry, Frame, NameId};
+use super::{AllocationEntry, FrameList, NameId};
 
 /// A tree of frames that grows.
 ///
-/// The first callee of a frame that was made last is the node behind it, and found there: what only one stack has costs 8 bytes
+/// The first callee of a frame that was made last is the node behind it, and found there: what only one stack has costs 2 to 4 bytes
 /// a frame. All other callees are in a table besides, 5 to 12 bytes each.
 #[derive(Debug)]
 pub struct FrameTree {
-    frames: Vec<Frame>,
+    frames: FrameList,
     /// Callees that are not the node behind their caller, by caller and name.
     table: HashTable<u32>,
 }
@@ -29,33 +29,27 @@ fn hash_of_callee(caller: u32, name: NameId) -> u64 {
 impl FrameTree {
     /// Node 0 alone; `root` is the empty name.
     pub fn new(root: NameId) -> Self {
-        FrameTree { frames: vec![Frame::new(root, 0)], table: HashTable::new() }
+        let mut frames = FrameList::default();
+        frames.push(root, 0);
+        FrameTree { frames, table: HashTable::new() }
     }
 
     /// The node of a name below a node, made when it is new. O(1), one search in a table at most.
     pub fn find_or_add(&mut self, caller: u32, name: NameId) -> u32 {
         let next = self.frames.len() as u32;
-        match self.frames.get(caller as usize + 1) {
-            None => {}
-            Some(behind) if behind.parent() == caller && behind.name == name => return caller + 1,
-            Some(_) => {
-                let frames = &self.frames;
-                let is_callee = |&node: &u32| {
-                    let frame = &frames[node as usize];
-                    frame.parent() == caller && frame.name == name
-                };
-                let hash_of_node = |&node: &u32| {
-                    let frame = &frames[node as usize];
-                    hash_of_callee(frame.parent(), frame.name)
-                };
-                match self.table.entry(hash_of_callee(caller, name), is_callee, hash_of_node) {
-                    Entry::Occupied(known) => return *known.get(),
-                    Entry::Vacant(free) => free.insert(next),
-                };
+        if caller + 1 < next {
+            let frames = &self.frames;
+            if frames.is_callee_behind(caller, name) {
+                return caller + 1;
             }
+            let is_callee = |&node: &u32| frames.name(node) == name && frames.parent(node) == caller;
+            let hash_of_node = |&node: &u32| hash_of_callee(frames.parent(node), frames.name(node));
+            match self.table.entry(hash_of_callee(caller, name), is_callee, hash_of_node) {
+                Entry::Occupied(known) => return *known.get(),
+                Entry::Vacant(free) => free.insert(next),
+            };
         }
-        self.frames.push(Frame::new(name, caller));
-        next
+        self.frames.push(name, caller)
     }
 
     /// Number of nodes.
@@ -65,16 +59,16 @@ impl FrameTree {
 
     /// The name of a node.
     pub fn name(&self, node: u32) -> NameId {
-        self.frames[node as usize].name
+        self.frames.name(node)
     }
 
     /// Bytes of memory it takes. O(1).
     pub fn memory_bytes(&self) -> usize {
-        self.frames.capacity() * size_of::<Frame>() + self.table.allocation_size()
+        self.frames.memory_bytes() + self.table.allocation_size()
     }
 
     /// The nodes, each behind its caller.
-    pub fn into_frames(self) -> Vec<Frame> {
+    pub fn into_frames(self) -> FrameList {
         let mut frames = self.frames;
         frames.shrink_to_fit();
         frames
@@ -95,7 +89,7 @@ pub struct AllocationHeapBuilder {
     paths: FrameTree,
     /// By path: its node in the heap at hand.
     node_of_path: Vec<u32>,
-    frames: Vec<Frame>,
+    frames: FrameList,
     /// By node: its path.
     frame_paths: Vec<u32>,
     entries: Vec<AllocationEntry>,
@@ -109,7 +103,7 @@ impl AllocationHeapBuilder {
             root_name: root,
             paths,
             node_of_path,
-            frames: Vec::new(),
+            frames: FrameList::default(),
             frame_paths: Vec::new(),
             entries: Vec::new(),
         };
@@ -118,7 +112,7 @@ impl AllocationHeapBuilder {
     }
 
     fn begin_heap(&mut self) {
-        self.frames.push(Frame::new(self.root_name, 0));
+        self.frames.push(self.root_name, 0);
         self.frame_paths.push(0);
     }
 
@@ -143,8 +137,7 @@ impl AllocationHeapBuilder {
     pub fn find_or_add_frame_of_path(&mut self, parent: u32, path: PathId) -> u32 {
         let node = &mut self.node_of_path[path.0 as usize];
         if *node == NO_FRAME {
-            *node = self.frames.len() as u32;
-            self.frames.push(Frame::new(self.paths.name(path.0), parent));
+            *node = self.frames.push(self.paths.name(path.0), parent);
             self.frame_paths.push(path.0);
         }
         *node
@@ -163,7 +156,7 @@ impl AllocationHeapBuilder {
 
     /// The finished parts; the next heap begins. Nodes called `self_name` with nothing below them are what their parents
     /// allocated themselves. O(entries log entries).
-    pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<AllocationEntry>) {
+    pub fn finish_heap(&mut self, self_name: Option<NameId>) -> (FrameList, Vec<AllocationEntry>) {
         for &path in &self.frame_paths[1..] {
             self.node_of_path[path as usize] = NO_FRAME;
         }
@@ -171,14 +164,12 @@ impl AllocationHeapBuilder {
         let (mut frames, entries) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.entries));
         if let Some(self_name) = self_name {
             let mut has_callees = vec![false; frames.len()];
-            for frame in &frames[1..] {
+            for frame in frames.iter().skip(1) {
                 has_callees[frame.parent() as usize] = true;
             }
-            for (frame, has_callees) in frames.iter_mut().zip(has_callees).skip(1) {
-                if !has_callees && frame.name == self_name {
-                    frame.mark_self_cost();
-                }
-            }
+            let is_self_cost = |&at: &u32| !has_callees[at as usize] && frames.name(at) == self_name;
+            let self_costs = (1..frames.len() as u32).filter(is_self_cost).collect();
+            frames.set_self_costs(self_costs);
         }
         frames.shrink_to_fit();
         self.begin_heap();
@@ -238,7 +229,8 @@ mod tests {
         let mut builder = AllocationHeapBuilder::new(root);
         let outer = builder.find_or_add_frame(0, own);
         builder.find_or_add_frame(outer, own);
-        let is_self_cost: Vec<bool> = builder.finish_heap(Some(own)).0.iter().map(Frame::is_self_cost).collect();
+        let is_self_cost: Vec<bool> =
+            builder.finish_heap(Some(own)).0.iter().map(|frame| frame.is_self_cost()).collect();
         assert_eq!(is_self_cost, [false, false, true]);
     }
 

@@ -12,50 +12,13 @@
 
 mod builder;
 mod class_histograms;
-
-use rustc_hash::FxHashMap;
+mod frames;
+mod names;
 
 pub use builder::{AllocationHeapBuilder, FrameTree, PathId, merged_entries};
 pub use class_histograms::{ClassHistograms, TypeTotal};
-
-/// A name, by its number in [`NameTable`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NameId(pub u32);
-
-/// Strings, each stored once.
-#[derive(Debug, Default)]
-pub struct NameTable {
-    texts: Vec<std::sync::Arc<str>>,
-    numbers_by_text: FxHashMap<std::sync::Arc<str>, u32>,
-    text_bytes: usize,
-}
-
-impl NameTable {
-    /// The number of a text; new texts are stored.
-    pub fn intern(&mut self, text: &str) -> NameId {
-        if let Some(&number) = self.numbers_by_text.get(text) {
-            return NameId(number);
-        }
-        let number = self.texts.len() as u32;
-        let text: std::sync::Arc<str> = text.into();
-        self.text_bytes += text.len();
-        self.texts.push(text.clone());
-        self.numbers_by_text.insert(text, number);
-        NameId(number)
-    }
-
-    /// Bytes of memory they take, about. O(1).
-    pub fn memory_bytes(&self) -> usize {
-        // Two counters before each text; a pointer in the list, an entry and free places in the map.
-        const NAME_BYTES: usize = 16 + 16 + 48;
-        self.text_bytes + self.texts.len() * NAME_BYTES
-    }
-
-    /// The text of a number. O(1).
-    pub fn text(&self, name: NameId) -> &str {
-        &self.texts[name.0 as usize]
-    }
-}
+pub use frames::{Frame, FrameList};
+pub use names::{NameId, NameTable};
 
 /// What the frames of backtraces are named by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,39 +46,6 @@ impl FrameNaming {
     /// The word for it.
     pub fn name(self) -> &'static str {
         Self::WORDS.iter().find(|(_, names)| *names == self).map_or("", |(word, _)| word)
-    }
-}
-
-/// A node of the backtrace tree. 8 bytes: a profile can have millions.
-#[derive(Debug, Clone, Copy)]
-pub struct Frame {
-    /// The frame's name; of node 0 the empty one.
-    pub name: NameId,
-    /// The caller, with a mark for what is no function.
-    parent_and_mark: u32,
-}
-
-/// Marks frames that stand for what their caller allocated itself. There are never so many nodes.
-const IS_SELF_COST: u32 = 1 << 31;
-
-impl Frame {
-    /// A node below 2^31, a function.
-    fn new(name: NameId, parent: u32) -> Self {
-        Frame { name, parent_and_mark: parent }
-    }
-
-    /// The caller, a smaller number; of node 0 itself.
-    pub fn parent(&self) -> u32 {
-        self.parent_and_mark & !IS_SELF_COST
-    }
-
-    /// The dump says that this is what its parent allocated itself, not a function.
-    pub fn is_self_cost(&self) -> bool {
-        self.parent_and_mark & IS_SELF_COST != 0
-    }
-
-    fn mark_self_cost(&mut self) {
-        self.parent_and_mark |= IS_SELF_COST;
     }
 }
 
@@ -206,19 +136,14 @@ pub struct AllocationHeap {
     /// Coverage of the entries' figures.
     pub counting_mode: CountingMode,
     /// The backtrace tree.
-    pub frames: Vec<Frame>,
+    pub frames: FrameList,
     /// Figures, at most one entry for each node and type.
     pub entries: Vec<AllocationEntry>,
 }
 
 impl AllocationHeap {
     /// The only heap of a file: what was allocated at each backtrace itself.
-    pub fn alone(
-        process_name: String,
-        allocator_name: &str,
-        frames: Vec<Frame>,
-        entries: Vec<AllocationEntry>,
-    ) -> Self {
+    pub fn alone(process_name: String, allocator_name: &str, frames: FrameList, entries: Vec<AllocationEntry>) -> Self {
         AllocationHeap {
             dump_number: 1,
             pid: 0,
@@ -243,7 +168,7 @@ impl AllocationDump {
     pub fn memory_bytes(&self) -> usize {
         let of_heap = |heap: &AllocationHeap| {
             size_of::<AllocationHeap>()
-                + heap.frames.len() * size_of::<Frame>()
+                + heap.frames.memory_bytes()
                 + heap.entries.len() * size_of::<AllocationEntry>()
                 + heap.process_name.len()
                 + heap.process_labels.len()

@@ -124,17 +124,19 @@ pub(super) fn max_backtrace_type_pairs(heap: &AllocationHeap) -> usize {
     of_deep.min(of_many).min(4_000_000)
 }
 
-/// The totals of a heap.
+/// The totals of a heap: 45 bytes a backtrace, and 72 for each pair of backtrace and type that is known.
 #[derive(Debug)]
 pub struct AllocationTotals {
     /// By backtrace; `None` where nothing is known.
     inclusive_by_frame: Vec<Option<AllocationAmount>>,
-    /// By backtrace, in heaps of parts: at the backtrace itself.
-    exclusive_by_frame: Vec<AllocationAmount>,
-    /// By backtrace: its types, by number of the name.
-    types_by_frame: Vec<Vec<TypeAmount>>,
-    /// By backtrace: those one level below of which something is known.
-    callees_by_frame: Vec<Vec<u32>>,
+    /// The types of all backtraces, those of the last backtrace first, by number of the name in each.
+    type_amounts: Vec<TypeAmount>,
+    /// By backtrace: the place of its first type; its last one is before those of the backtrace before it.
+    type_starts: Vec<u32>,
+    /// Those one level below of which something is known, of all backtraces.
+    callees: Vec<u32>,
+    /// By backtrace: the end of its callees; they begin where those of the backtrace before it end.
+    callee_ends: Vec<u32>,
     /// By backtrace: the types of its callees with the callees that have them, sorted; of those that were asked for.
     callees_by_type: RefCell<FxHashMap<u32, Vec<(NameId, u32)>>>,
     /// Pairs of backtrace and type that were left out because there are too many.
@@ -149,6 +151,13 @@ impl AllocationTotals {
         TotalsComputation::new(heap, options).compute_totals()
     }
 
+    /// Memory that they take, about, where no pairs of backtrace and type are inferred: in heaps of parts, all types together. O(1).
+    pub fn memory_bytes_of_parts(heap: &AllocationHeap) -> u64 {
+        const BYTES_PER_FRAME: u64 = 64;
+        const BYTES_PER_ENTRY: u64 = 176;
+        heap.frames.len() as u64 * BYTES_PER_FRAME + heap.entries.len() as u64 * BYTES_PER_ENTRY
+    }
+
     /// Amount at a backtrace with everything below it. O(1).
     pub fn total_at(&self, frame: u32) -> AllocationAmount {
         self.inclusive_by_frame[frame as usize].unwrap_or_default()
@@ -159,9 +168,14 @@ impl AllocationTotals {
         self.inclusive_by_frame[frame as usize].is_some()
     }
 
-    /// In heaps of parts: what was allocated at the backtrace itself. O(1).
+    /// In heaps of parts: what was allocated at the backtrace itself. O(its types).
     pub fn exclusive_at(&self, frame: u32) -> AllocationAmount {
-        self.exclusive_by_frame[frame as usize]
+        let mut sum = AllocationAmount::default();
+        if self.counts_exclusively {
+            let of_types = self.type_amounts_at(frame).iter().map(|amount| amount.exclusive);
+            of_types.for_each(|amount| sum.add(amount.bytes, amount.allocations));
+        }
+        sum
     }
 
     /// Amount at a backtrace itself: of heaps that count what is below too, what is left without its callees. O(callees).
@@ -178,7 +192,9 @@ impl AllocationTotals {
 
     /// Amounts of types at a backtrace, by number of the type's name.
     pub fn type_amounts_at(&self, frame: u32) -> &[TypeAmount] {
-        &self.types_by_frame[frame as usize]
+        let at = frame as usize;
+        let end = at.checked_sub(1).map_or(self.type_amounts.len(), |before| self.type_starts[before] as usize);
+        &self.type_amounts[self.type_starts[at] as usize..end]
     }
 
     /// Amount of one type at a backtrace. O(log types).
@@ -214,7 +230,9 @@ impl AllocationTotals {
 
     /// Backtraces one level below of which something is known.
     pub fn callees(&self, frame: u32) -> &[u32] {
-        &self.callees_by_frame[frame as usize]
+        let at = frame as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.callee_ends[before] as usize);
+        &self.callees[start..self.callee_ends[at] as usize]
     }
 }
 
@@ -222,8 +240,26 @@ impl AllocationTotals {
 #[derive(Clone, Copy)]
 struct UnreconciledTypeAmount {
     type_name: NameId,
+    /// The next one of the backtrace, or [`NO_PAIR`].
+    next: u32,
     reported: Option<AllocationAmount>,
     below: AllocationAmount,
+}
+
+/// Ends a list of pairs. There are never so many: a pair takes 80 bytes.
+const NO_PAIR: u32 = u32::MAX;
+
+/// By frame: itself, or its caller at the deepest level.
+fn frames_cut_at(heap: &AllocationHeap, max_depth: u32) -> Vec<u32> {
+    let mut shown: Vec<u32> = (0..heap.frames.len() as u32).collect();
+    let mut depths = vec![0u32; shown.len()];
+    for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+        depths[at] = depths[frame.parent() as usize].saturating_add(1);
+        if depths[at] > max_depth {
+            shown[at] = shown[frame.parent() as usize];
+        }
+    }
+    shown
 }
 
 struct TotalsComputation<'a> {
@@ -234,11 +270,13 @@ struct TotalsComputation<'a> {
     is_by_type: bool,
     /// Only wanted types count.
     is_filtered: bool,
-    /// By backtrace: what is reported of all types together.
+    /// By backtrace: what is reported of all types together; empty in heaps of parts, which report none.
     reported_by_frame: Vec<Option<AllocationAmount>>,
-    /// Pairs by frame; `pair_indices` finds one among them.
-    pairs_by_frame: Vec<Vec<UnreconciledTypeAmount>>,
-    pair_indices: FxHashMap<(u32, NameId), usize>,
+    /// By backtrace: its first pair.
+    first_pairs: Vec<u32>,
+    pairs: Vec<UnreconciledTypeAmount>,
+    /// Finds a pair by backtrace and type.
+    pair_indices: FxHashMap<(u32, NameId), u32>,
     inferred_pair_count: usize,
     max_backtrace_type_pairs: usize,
     left_out_pair_count: u64,
@@ -248,34 +286,27 @@ impl<'a> TotalsComputation<'a> {
     fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         let count = heap.frames.len();
         let is_of_parts = heap.counting_mode == CountingMode::Exclusive;
-        // The backtrace that a frame counts for: itself, or its caller at the deepest level.
-        let mut shown: Vec<u32> = (0..count as u32).collect();
-        if is_of_parts {
-            let mut depths = vec![0u32; count];
-            for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-                depths[at] = depths[frame.parent() as usize].saturating_add(1);
-                if depths[at] > options.max_depth {
-                    shown[at] = shown[frame.parent() as usize];
-                }
-            }
-        }
         let mut computation = TotalsComputation {
             heap,
             counts_exclusively: is_of_parts,
             is_complete: heap.counting_mode == CountingMode::CompleteInclusive,
             is_by_type: options.is_by_type || !is_of_parts,
             is_filtered: options.is_type_wanted.is_some(),
-            reported_by_frame: vec![None; count],
-            pairs_by_frame: vec![Vec::new(); count],
+            reported_by_frame: if is_of_parts { Vec::new() } else { vec![None; count] },
+            first_pairs: vec![NO_PAIR; count],
+            pairs: Vec::with_capacity(heap.entries.len()),
             pair_indices: FxHashMap::default(),
             inferred_pair_count: 0,
             max_backtrace_type_pairs: max_backtrace_type_pairs(heap),
             left_out_pair_count: 0,
         };
+        let is_cut = is_of_parts && options.max_depth < u32::MAX;
+        let shown = if is_cut { frames_cut_at(heap, options.max_depth) } else { Vec::new() };
         for entry in &heap.entries {
-            let frame = shown[entry.frame() as usize];
+            let frame = entry.frame();
+            let frame = shown.get(frame as usize).copied().unwrap_or(frame);
             match entry.type_name() {
-                None if !computation.is_filtered => {
+                None if !computation.is_filtered && !is_of_parts => {
                     computation.reported_by_frame[frame as usize]
                         .get_or_insert_default()
                         .add(entry.bytes(), entry.allocations());
@@ -294,32 +325,32 @@ impl<'a> TotalsComputation<'a> {
     }
 
     fn find_or_add_pair(&mut self, frame: u32, type_name: NameId) -> &mut UnreconciledTypeAmount {
-        let pairs = &mut self.pairs_by_frame[frame as usize];
+        let TotalsComputation { pairs, first_pairs, .. } = self;
         let place = *self.pair_indices.entry((frame, type_name)).or_insert_with(|| {
-            pairs.push(UnreconciledTypeAmount { type_name, reported: None, below: AllocationAmount::default() });
-            pairs.len() - 1
+            let place = pairs.len() as u32;
+            let next = std::mem::replace(&mut first_pairs[frame as usize], place);
+            pairs.push(UnreconciledTypeAmount { type_name, next, reported: None, below: AllocationAmount::default() });
+            place
         });
-        &mut pairs[place]
+        &mut pairs[place as usize]
     }
 
     fn compute_totals(mut self) -> AllocationTotals {
         let count = self.heap.frames.len();
-        let mut below = vec![None::<AllocationAmount>; count];
-        let mut totals = AllocationTotals {
-            inclusive_by_frame: vec![None; count],
-            exclusive_by_frame: vec![AllocationAmount::default(); count],
-            types_by_frame: vec![Vec::new(); count],
-            callees_by_frame: vec![Vec::new(); count],
-            callees_by_type: RefCell::default(),
-            left_out_pair_count: 0,
-            counts_exclusively: self.counts_exclusively,
-        };
+        // Until its turn has come a backtrace has what is below it.
+        let mut inclusive: Vec<Option<AllocationAmount>> = vec![None; count];
+        let (mut type_amounts, mut type_starts) = (Vec::with_capacity(self.pairs.len()), vec![0; count]);
+        let mut types: Vec<TypeAmount> = Vec::new();
         // Callees have greater numbers: everything below a frame is settled before it.
         for frame in (0..count as u32).rev() {
             let at = frame as usize;
-            let parent = self.heap.frames[at].parent();
-            let mut types: Vec<TypeAmount> =
-                std::mem::take(&mut self.pairs_by_frame[at]).iter().map(|pair| self.amount_of_pair(pair)).collect();
+            let parent = self.heap.frames.parent(frame);
+            types.clear();
+            let mut next = self.first_pairs[at];
+            while let Some(pair) = self.pairs.get(next as usize) {
+                types.push(self.amount_of_pair(pair));
+                next = pair.next;
+            }
             sort::rows_by_key(&mut types, |amount| amount.type_name);
             let mut of_types = AllocationAmount::default();
             for amount in &types {
@@ -329,18 +360,44 @@ impl<'a> TotalsComputation<'a> {
                     self.add_to_caller(parent, amount);
                 }
             }
-            totals.inclusive_by_frame[at] = self.amount_of_all_types(frame, &types, of_types, below[at]);
-            totals.exclusive_by_frame[at] =
-                if self.counts_exclusively { of_types } else { AllocationAmount::default() };
-            totals.types_by_frame[at] = types;
-            if let (Some(amount), true) = (totals.inclusive_by_frame[at], frame != 0) {
-                below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
-                totals.callees_by_frame[parent as usize].push(frame);
+            inclusive[at] = self.amount_of_all_types(frame, &types, of_types, inclusive[at]);
+            type_starts[at] = type_amounts.len() as u32;
+            type_amounts.extend_from_slice(&types);
+            if let (Some(amount), true) = (inclusive[at], frame != 0) {
+                inclusive[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
             }
         }
-        totals.callees_by_frame.iter_mut().for_each(|callees| callees.reverse());
-        totals.left_out_pair_count = self.left_out_pair_count;
-        totals
+        let (callees, callee_ends) = self.callees_with_amounts(&inclusive);
+        AllocationTotals {
+            inclusive_by_frame: inclusive,
+            type_amounts,
+            type_starts,
+            callees,
+            callee_ends,
+            callees_by_type: RefCell::default(),
+            left_out_pair_count: self.left_out_pair_count,
+            counts_exclusively: self.counts_exclusively,
+        }
+    }
+
+    /// The callees of all frames of which something is known, ascending, and where those of each frame end.
+    fn callees_with_amounts(&self, inclusive: &[Option<AllocationAmount>]) -> (Vec<u32>, Vec<u32>) {
+        let frames = &self.heap.frames;
+        let known = || (1..frames.len()).filter(|&at| inclusive[at].is_some());
+        let mut ends = vec![0u32; frames.len()];
+        known().for_each(|at| ends[frames.parent(at as u32) as usize] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            // The place of its next callee, to begin with.
+            sum += std::mem::replace(end, sum);
+        }
+        let mut callees = vec![0u32; sum as usize];
+        for at in known() {
+            let place = &mut ends[frames.parent(at as u32) as usize];
+            callees[*place as usize] = at as u32;
+            *place += 1;
+        }
+        (callees, ends)
     }
 
     fn amount_of_pair(&self, pair: &UnreconciledTypeAmount) -> TypeAmount {

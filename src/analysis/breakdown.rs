@@ -172,7 +172,7 @@ impl BreakdownTree<'_> {
         };
         let mut types = if types { self.type_nodes(frame, is_exclusive) } else { Vec::new() };
         // In profiles that know no types the function stands for one.
-        types.retain(|of| is_exclusive || of.row.name != Some(self.heap.frames[frame as usize].name));
+        types.retain(|of| is_exclusive || of.row.name != Some(self.heap.frames.name(frame)));
         vec![(callees, Axis::Backtrace), (types, Axis::Type)]
     }
 
@@ -189,7 +189,7 @@ impl BreakdownTree<'_> {
         let mut found: Vec<BreakdownNode> = callees
             .into_iter()
             .filter_map(|frame| {
-                let called = self.heap.frames[frame as usize];
+                let called = self.heap.frames.get(frame);
                 let kind = if called.is_self_cost() { BreakdownRowKind::SelfCost } else { BreakdownRowKind::Backtrace };
                 let amount = amount_at(frame).filter(|amount| amount.is_nonzero() || amount.is_reported)?;
                 let row =
@@ -294,7 +294,7 @@ impl<'a> CallerTree<'a> {
 fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec<FrameShare> {
     let mut shares = Vec::new();
     for frame in 0..heap.frames.len() as u32 {
-        let node = heap.frames[frame as usize];
+        let node = heap.frames.get(frame);
         let (at, amount) = if totals.counts_exclusively {
             (frame, totals.exclusive_at(frame))
         } else if !totals.callees(frame).is_empty() || !totals.has_amount_at(frame) {
@@ -311,7 +311,7 @@ fn shares_by_last_frame(heap: &AllocationHeap, totals: &AllocationTotals) -> Vec
 }
 
 fn shares_of_callers(heap: &AllocationHeap, shares: &[FrameShare]) -> Vec<FrameShare> {
-    let called = shares.iter().map(|share| FrameShare { frame: heap.frames[share.frame as usize].parent(), ..*share });
+    let called = shares.iter().map(|share| FrameShare { frame: heap.frames.parent(share.frame), ..*share });
     called.filter(|share| share.frame != 0).collect()
 }
 
@@ -323,7 +323,7 @@ fn merge_by_frame_name(
 ) -> Vec<CallerNode> {
     let mut groups: BTreeMap<Option<NameId>, Vec<FrameShare>> = BTreeMap::new();
     for share in shares {
-        let name = (share.frame != 0).then(|| heap.frames[share.frame as usize].name);
+        let name = (share.frame != 0).then(|| heap.frames.name(share.frame));
         groups.entry(name).or_default().push(share);
     }
     let node = |(name, shares): (Option<NameId>, Vec<FrameShare>)| {

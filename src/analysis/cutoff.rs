@@ -40,7 +40,7 @@ pub fn select_entries(heap: &AllocationHeap, totals: &AllocationTotals, rule: Cu
     let mut open: Vec<(u32, Option<NameId>)> = vec![(0, None)];
     while let Some((frame, type_name)) = open.pop() {
         // Writers that leave out what is small never wrote what a frame has itself: its context ends there.
-        let written = |callee: &u32| rule == Cutoff::KeepEverything || !heap.frames[*callee as usize].is_self_cost();
+        let written = |callee: &u32| rule == Cutoff::KeepEverything || !heap.frames.get(*callee).is_self_cost();
         let callees = match type_name {
             None => totals.callees(frame).to_vec(),
             Some(type_name) => totals.callees_with_type(frame, type_name),

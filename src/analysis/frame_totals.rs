@@ -23,48 +23,87 @@ impl FlatAndCum {
     }
 }
 
+/// Bytes, and allocations where they are counted.
+#[derive(Debug, Clone, Copy)]
+struct PackedAmount {
+    bytes: u64,
+    /// [`NOT_COUNTED`] where they are not.
+    allocations: u64,
+}
+
+const NOT_COUNTED: u64 = u64::MAX;
+
+impl PackedAmount {
+    const NOTHING: PackedAmount = PackedAmount { bytes: 0, allocations: NOT_COUNTED };
+
+    fn of(amount: AllocationAmount) -> Self {
+        PackedAmount { bytes: amount.bytes, allocations: amount.allocations.unwrap_or(NOT_COUNTED) }
+    }
+
+    fn allocations(self) -> Option<u64> {
+        Some(self.allocations).filter(|&count| count != NOT_COUNTED)
+    }
+
+    fn add(&mut self, bytes: u64, allocations: Option<u64>) {
+        let mut sum = AllocationAmount { bytes: self.bytes, allocations: self.allocations(), ..Default::default() };
+        sum.add(bytes, allocations);
+        *self = PackedAmount::of(sum);
+    }
+}
+
 /// Amounts of each frame: what it allocated itself, and with all below it.
 #[derive(Debug)]
 pub struct AmountsByFrame {
-    flat: Vec<AllocationAmount>,
-    cum: Vec<AllocationAmount>,
+    total: AllocationAmount,
+    flat: Vec<PackedAmount>,
+    cum: Vec<PackedAmount>,
     /// As in [`AllocationTotals`].
     pub left_out_pair_count: u64,
 }
 
 impl AmountsByFrame {
-    /// O(frames + entries), 64 bytes a frame where entries say what was allocated at a frame itself; else those of
+    /// O(frames + entries), 32 bytes a frame where entries say what was allocated at a frame itself; else those of
     /// [`AllocationTotals`].
     pub fn compute(heap: &AllocationHeap) -> Self {
         if heap.counting_mode != CountingMode::Exclusive {
             let totals = AllocationTotals::compute(heap, &TotalsOptions::WHOLE);
             let frames = 0..heap.frames.len() as u32;
             return AmountsByFrame {
-                flat: frames.clone().map(|frame| totals.own_amount(frame)).collect(),
-                cum: frames.map(|frame| totals.total_at(frame)).collect(),
+                total: totals.total_at(0),
+                flat: frames.clone().map(|frame| PackedAmount::of(totals.own_amount(frame))).collect(),
+                cum: frames.map(|frame| PackedAmount::of(totals.total_at(frame))).collect(),
                 left_out_pair_count: totals.left_out_pair_count,
             };
         }
-        let mut flat = vec![AllocationAmount::default(); heap.frames.len()];
+        let mut flat = vec![PackedAmount::NOTHING; heap.frames.len()];
         for entry in &heap.entries {
             flat[entry.frame() as usize].add(entry.bytes(), entry.allocations());
         }
         if heap.entries.is_empty() {
             // Nothing is missing: nothing was allocated.
-            flat[0].allocations = Some(0);
+            flat[0].allocations = 0;
         }
         let mut cum = flat.clone();
         // Callees have greater numbers.
         for (at, frame) in heap.frames.iter().enumerate().skip(1).rev() {
-            let AllocationAmount { bytes, allocations, .. } = cum[at];
+            let PackedAmount { bytes, .. } = cum[at];
+            let allocations = cum[at].allocations();
             cum[frame.parent() as usize].add(bytes, allocations);
         }
-        AmountsByFrame { flat, cum, left_out_pair_count: 0 }
+        let all = cum[0];
+        let total =
+            AllocationAmount { bytes: all.bytes, allocations: all.allocations(), ..AllocationAmount::default() };
+        AmountsByFrame { total, flat, cum, left_out_pair_count: 0 }
+    }
+
+    /// Bytes of a frame with all below it. O(1).
+    pub fn cum_bytes(&self, frame: u32) -> u64 {
+        self.cum[frame as usize].bytes
     }
 
     /// All there is.
     pub fn total(&self) -> AllocationAmount {
-        self.cum.first().copied().unwrap_or_default()
+        self.total
     }
 }
 
@@ -78,8 +117,8 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, amounts: &AmountsByFrame) -> 
         next_callee[at] = std::mem::replace(first, at as u32);
     }
     let name_of = |at: u32| {
-        let frame = &heap.frames[at as usize];
-        if frame.is_self_cost() { heap.frames[frame.parent() as usize].name } else { frame.name }
+        let frame = heap.frames.get(at);
+        if frame.is_self_cost() { heap.frames.name(frame.parent()) } else { frame.name }
     };
     // By name: its amounts, and its frames between the root and the frame at hand.
     let mut by_name: FxHashMap<NameId, (FlatAndCum, u32)> = FxHashMap::default();
@@ -87,10 +126,10 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, amounts: &AmountsByFrame) -> 
     'frames: loop {
         let (known, uses) = by_name.entry(name_of(at)).or_default();
         let own = amounts.flat[at as usize];
-        known.flat.add(own.bytes, own.allocations);
+        known.flat.add(own.bytes, own.allocations());
         if *uses == 0 {
             let cum = if at == 0 { own } else { amounts.cum[at as usize] };
-            known.cum.add(cum.bytes, cum.allocations);
+            known.cum.add(cum.bytes, cum.allocations());
         }
         *uses += 1;
         let mut next = first_callee[at as usize];
@@ -101,7 +140,7 @@ pub fn totals_by_frame_name(heap: &AllocationHeap, amounts: &AmountsByFrame) -> 
             }
             next = next_callee[at as usize];
             if next == NONE {
-                at = heap.frames[at as usize].parent();
+                at = heap.frames.parent(at);
             }
         }
         at = next;

@@ -15,7 +15,7 @@ use super::part_file::{
     rename_without_replacing, try_lock,
 };
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{ExitAction, RawOutput, folder_of, free_bytes};
+use crate::files::{ExitAction, RawOutput, folder_of, free_bytes, nameless_file_in};
 use crate::units::format_bytes;
 
 /// Ends the name of a dump of which a part was lost.
@@ -115,6 +115,25 @@ impl DumpFile {
             false => Encoder::Plain(raw),
         };
         Ok(file(out, unfinished))
+    }
+
+    /// A file without a name, with a limit to its bytes as in [`with_limit`](Self::with_limit), beside this one or in the temporary
+    /// folder; and the same to be read. Error: what the system says.
+    pub(super) fn create_nameless_beside(&self, most: Option<u64>) -> Result<(Self, File), Refusal> {
+        let folder = self.folder().unwrap_or_else(std::env::temp_dir);
+        let cannot = |error| Refusal::system(&format!("no file can be made in {}", folder.display()), error);
+        let raw = nameless_file_in(&folder).map_err(cannot)?;
+        let reader = raw.try_clone().map_err(cannot)?;
+        let most = most.or_else(|| free_bytes(&raw).map(|free| free - free / 10)).unwrap_or(u64::MAX);
+        let file = DumpFile {
+            out: Encoder::Plain(RawOutput::File(raw)),
+            unfinished: UnfinishedDump::Stream,
+            path: folder.join("(no name)"),
+            replaces_existing: false,
+            written_bytes: 0,
+            max_bytes: most,
+        };
+        Ok((file, reader))
     }
 
     /// With a limit to the dump's bytes: `most`, else the free disk less a tenth, where it is compressed ten times as many.

@@ -105,8 +105,11 @@ pub struct CollectOptions {
     pub inspector_url: Option<String>,
     /// Page or worker: a number from 1, or a part of its title or address.
     pub inspector_target: Option<String>,
-    /// The class histogram in place of a dump: text, of HotSpot alone.
+    /// What fills the heap in place of a dump: objects and bytes by class, as text (of Java; of .NET counted from a snapshot that
+    /// is not kept); of Node.js bytes by space of its heap.
     pub take_histogram: bool,
+    /// V8's sampling heap profile of so long in place of a dump; of Node.js and Chromium.
+    pub profile_duration: Option<Duration>,
     /// Allow a signal that opens the inspector of a Node.js that has none open.
     pub open_inspector: bool,
     /// File of the dump; `-` is standard output. Default: a name made of the process and the time; of a histogram standard
@@ -118,7 +121,7 @@ pub struct CollectOptions {
     pub replace_existing: bool,
     /// Runtime of the process, not to be found out.
     pub runtime: Option<TargetRuntime>,
-    /// Unreachable objects too, no collection first; of JVMs.
+    /// Unreachable objects too, no collection first; of JVMs, and of the histogram of Node.js.
     pub include_unreachable: bool,
     /// The most that a .NET runtime may buffer. Default: by the size of the process.
     pub max_buffer_bytes: Option<u64>,

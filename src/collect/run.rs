@@ -79,6 +79,9 @@ fn run_collection(
     let request = DumpRequest { options, file, supervisor: observer };
     let (file, incomplete) = match (runtime, process) {
         (TargetRuntime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
+        (TargetRuntime::Dotnet, Some(process)) if options.take_histogram => {
+            dotnet::take_histogram(process, request, collected)
+        }
         (TargetRuntime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
         (TargetRuntime::Node | TargetRuntime::Chromium, _) => {
             inspector::dump(process, runtime, request, session.as_deref_mut(), collected)
@@ -144,10 +147,13 @@ fn go_process_refusal() -> Refusal {
 }
 
 fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
+    let counts_unreachable =
+        runtime == TargetRuntime::Hotspot || runtime == TargetRuntime::Node && options.take_histogram;
     let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
     let given = [
-        ("--histogram", options.take_histogram, matches!(runtime, TargetRuntime::Hotspot | TargetRuntime::OpenJ9)),
-        ("--all", options.include_unreachable, runtime == TargetRuntime::Hotspot),
+        ("--histogram", options.take_histogram, !matches!(runtime, TargetRuntime::Chromium | TargetRuntime::Go)),
+        ("--profile", options.profile_duration.is_some(), is_v8),
+        ("--all", options.include_unreachable, counts_unreachable),
         ("--buffer", options.max_buffer_bytes.is_some(), runtime == TargetRuntime::Dotnet),
         ("--no-names", options.omit_method_names, runtime == TargetRuntime::Dotnet),
         ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.inspector_url.is_none()),
@@ -173,7 +179,13 @@ fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(),
 impl CollectOptions {
     /// The name of the format that is taken, and how its files' names end.
     fn format_and_extension(&self, runtime: TargetRuntime) -> (&'static str, &'static str) {
-        if self.take_histogram { ("jvm-histogram", "txt") } else { runtime.format_and_extension() }
+        match (runtime, self.profile_duration) {
+            (TargetRuntime::Node, _) if self.take_histogram => ("memory-infra", "json"),
+            (TargetRuntime::Dotnet, _) if self.take_histogram => ("sos-dumpheap", "txt"),
+            _ if self.take_histogram => ("jvm-histogram", "txt"),
+            (_, Some(_)) => ("heapprofile", "heapprofile"),
+            (_, None) => runtime.format_and_extension(),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The merged dominator tree as a flame graph: an SVG of what [`write_folded`](super::write_folded) writes.
+//! The merged dominator tree, or the stacks of allocation totals, as a flame graph: an SVG of what [`write_folded`](super::write_folded) writes.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use inferno::flamegraph::color::{Color, PaletteMap};
 use super::folded::TypePaths;
 use super::{ExportError, FoldedOptions, MAX_FLAMEGRAPH_BYTES};
 use crate::answers::libraries::LibraryNames;
-use crate::dump::OpenDump;
+use crate::dump::{Content, OpenDump};
 use crate::escape::escape_controls;
 use crate::units::format_bytes;
 
@@ -18,18 +18,28 @@ use crate::units::format_bytes;
 /// As [`write_folded`](super::write_folded), and when there is nothing to draw or too much.
 pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
     let mut lines = BoundedWriter(Vec::new());
-    let paths = TypePaths::new(dump, options)?;
-    if paths.filter_matches_nothing {
-        return Ok(false);
-    }
-    paths.write(&mut lines).map_err(|_| ExportError::FlamegraphTooLarge)?;
     let mut drawing = inferno::flamegraph::Options::default();
-    drawing.title = title(dump, paths.total_bytes);
-    drawing.subtitle = Some("Width: bytes retained. Orange: types of the program, blue: of its libraries.".into());
-    let mut colors = colors_of(dump, paths.frame_names());
+    let (written, names);
+    if let Content::Allocations(allocations) = dump.content() {
+        let paths = options.stack_paths(dump, allocations)?;
+        (written, names) = (paths.write(&mut lines), paths.frame_names());
+        drawing.title = title(dump, paths.total_bytes, "stack");
+        drawing.subtitle = Some("Width: bytes allocated there and by all that it called.".into());
+        drawing.name_type = "Function:".into();
+    } else {
+        let paths = TypePaths::new(dump, options)?;
+        if paths.filter_matches_nothing {
+            return Ok(false);
+        }
+        (written, names) = (paths.write(&mut lines), paths.frame_names());
+        drawing.title = title(dump, paths.total_bytes, "what retains what");
+        drawing.subtitle = Some("Width: bytes retained. Orange: types of the program, blue: of its libraries.".into());
+        drawing.name_type = "Type:".into();
+    }
+    written.map_err(|_| ExportError::FlamegraphTooLarge)?;
+    let mut colors = colors_of(dump, names);
     drawing.palette_map = Some(&mut colors);
     drawing.count_name = "bytes".into();
-    drawing.name_type = "Type:".into();
     let mut svg = Vec::new();
     inferno::flamegraph::from_lines(&mut drawing, String::from_utf8_lossy(&lines.0).lines(), &mut svg)
         .map_err(|error| ExportError::NothingToDraw(error.to_string()))?;
@@ -38,10 +48,10 @@ pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn 
 }
 
 /// `Heap of app.hprof: 12.3 MiB by what retains what`.
-fn title(dump: &OpenDump, bytes: u64) -> String {
+fn title(dump: &OpenDump, bytes: u64, by: &str) -> String {
     let file = dump.path().and_then(|path| path.file_name());
     let file = file.map_or(String::new(), |name| format!(" of {}", name.to_string_lossy()));
-    escape_controls(&format!("Heap{file}: {} by what retains what", format_bytes(bytes))).into_owned()
+    escape_controls(&format!("Heap{file}: {} by {by}", format_bytes(bytes))).into_owned()
 }
 
 /// The program's own types in shades of orange, those of libraries in shades of blue: the same for every drawing.

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 
 use super::ExportError;
 use super::error::verify_index_file;
-use crate::allocations::ClassHistograms;
+use super::stack_paths::StackPaths;
+use crate::allocations::{AllocationDump, ClassHistograms};
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
-use crate::answers::{AnswerError, ObjectId, ScopeOptions};
+use crate::answers::{AllocationHeapChoice, AnswerError, ObjectId, ScopeOptions};
 use crate::dump::{AnswerNeed, Content, OpenDump};
 use crate::escape::escape_folded_frame;
 use crate::filter::Filter;
@@ -28,6 +29,8 @@ pub struct FoldedOptions {
     pub filter: Option<Filter>,
     /// Levels of types; what is deeper counts for the last. Default: 100.
     pub depth: usize,
+    /// The heaps of allocation totals.
+    pub heaps: AllocationHeapChoice,
     /// Places that retain less count for the path above them: bytes, or a share of all. Default: 0.1 %.
     pub min_size: Threshold,
 }
@@ -35,18 +38,39 @@ pub struct FoldedOptions {
 impl Default for FoldedOptions {
     fn default() -> Self {
         let min_size = Threshold::Share(Percent::PER_MILLE);
-        FoldedOptions { object: None, section: None, filter: None, depth: 100, min_size }
+        FoldedOptions {
+            object: None,
+            section: None,
+            filter: None,
+            depth: 100,
+            heaps: AllocationHeapChoice::default(),
+            min_size,
+        }
+    }
+}
+
+impl FoldedOptions {
+    /// The paths of allocation totals. Error: as [`StackPaths::new`], and of what is asked of objects alone.
+    pub(super) fn stack_paths(&self, dump: &OpenDump, allocations: &AllocationDump) -> Result<StackPaths, ExportError> {
+        if self.object.is_some() || self.filter.is_some() {
+            return Err(AnswerError::NeedsObjects.into());
+        }
+        StackPaths::new(dump, allocations, &self.heaps, self.depth, self.min_size)
     }
 }
 
 /// Writes `A;B;C bytes` for every path of types down the dominator tree that retains enough; what is left out counts for
 /// the path above, at the top for `<smaller>`. The dominator tree, then O(objects + output), and a sort of the paths
-/// below each. Of a class histogram a path is a type. Returns false where an expression is given that nothing fulfils: then nothing is written.
+/// below each. Of a class histogram a path is a type; of allocation totals it is a stack, with what was allocated right there. Returns false where an expression is given that nothing fulfils: then nothing is written.
 ///
 /// # Errors
 /// When the dump holds no objects or has no such object or section, when no strong root reaches the object, when there is
 /// not the memory, or when `out` cannot be written to.
 pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
+    if let Content::Allocations(allocations) = dump.content() {
+        options.stack_paths(dump, allocations)?.write(out)?;
+        return Ok(true);
+    }
     if let (Content::Histograms(histograms), None, None, None) =
         (dump.content(), &options.object, &options.section, &options.filter)
     {
@@ -89,6 +113,7 @@ pub(super) struct TypePaths<'d> {
 impl<'d> TypePaths<'d> {
     pub(super) fn new(dump: &'d OpenDump, options: &FoldedOptions) -> Result<Self, ExportError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
+        options.heaps.check_on_objects()?;
         verify_index_file(dump)?;
         let filter = options.filter.clone();
         let scope = ScopeOptions { filter, ..ScopeOptions::of_section(options.section.as_deref()) };

@@ -249,11 +249,11 @@ impl<'a> TraceProcess<'a> {
         let mut frame = entry.frame;
         while frame != 0 && ids[frame as usize].is_none() {
             path.push(frame);
-            frame = heap.frames[frame as usize].parent();
+            frame = heap.frames.parent(frame);
         }
         let mut id = ids[frame as usize];
         for frame in path.into_iter().rev() {
-            id = Some(self.frame_id(id, Some(heap.frames[frame as usize].name)));
+            id = Some(self.frame_id(id, Some(heap.frames.name(frame))));
             ids[frame as usize] = id;
         }
         if entry.is_exclusive {

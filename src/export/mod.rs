@@ -14,6 +14,7 @@ mod heapgraph;
 mod memory_infra;
 mod pprof;
 mod raw_contents;
+mod stack_paths;
 mod thread_dump;
 
 pub use dot::{DotOptions, write_dot};

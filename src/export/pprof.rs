@@ -14,7 +14,7 @@ use super::error::verify_index_file;
 use super::memory_infra::{MEMORY_BYTES_PER_ROW, heap_of_objects};
 use crate::allocations::{AllocationHeap, CountingMode, NameId, NameTable};
 use crate::analysis::allocation_totals::{AllocationTotals, TotalsOptions};
-use crate::answers::allocation_heaps::{FullerDump, heap_title};
+use crate::answers::allocation_heaps::{FullerDump, check_totals_memory, heap_title};
 use crate::answers::{AllocationHeapChoice, AnswerError};
 use crate::dump::{Content, OpenDump};
 
@@ -48,8 +48,7 @@ pub fn write_pprof(
         }
         Content::Allocations(allocations) => {
             let chosen = options.heaps.choose(allocations)?;
-            let rows: usize = chosen.heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
-            dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
+            check_totals_memory(dump, &chosen.heaps, MEMORY_BYTES_PER_ROW)?;
             write_heaps(&allocations.names, &chosen.heaps, depth, out)?;
             Ok(chosen.fuller_dump)
         }
@@ -99,15 +98,15 @@ fn write_heaps(names: &NameTable, heaps: &[&AllocationHeap], depth: usize, out: 
 }
 
 /// What was allocated at a node itself.
-struct OwnAmount {
-    frame: u32,
-    type_name: Option<NameId>,
-    bytes: u64,
+pub(super) struct OwnAmount {
+    pub(super) frame: u32,
+    pub(super) type_name: Option<NameId>,
+    pub(super) bytes: u64,
     allocations: u64,
 }
 
 /// What each node has itself: where entries include what is below, all types together, and without what its callees have.
-fn own_amounts(heap: &AllocationHeap) -> Vec<OwnAmount> {
+pub(super) fn own_amounts(heap: &AllocationHeap) -> Vec<OwnAmount> {
     if heap.counting_mode == CountingMode::Exclusive {
         let own = heap.entries.iter().map(|entry| OwnAmount {
             frame: entry.frame(),
@@ -181,7 +180,7 @@ impl<'a, W: Write> ProfileWriter<'a, W> {
             stack.clear();
             let mut at = own.frame;
             while at != 0 {
-                let frame = &heap.frames[at as usize];
+                let frame = heap.frames.get(at);
                 // What a caller allocated itself is no function.
                 if !frame.is_self_cost() {
                     stack.push(self.function_id(frame.name));

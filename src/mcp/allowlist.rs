@@ -19,7 +19,7 @@ use crate::input::{FormatMatch, ReadOptions, Source, detect};
 /// Folders below each other that are looked into, and files that are opened to list them, at most.
 const MAX_FOLDER_LEVELS: usize = 8;
 const MAX_FILES_OPENED: usize = 2000;
-/// Bytes of a file that are read to list it: more than a packed block takes.
+/// Bytes of a file in a folder that are read to list it: more than a packed block takes.
 const DETECTION_BYTES: u64 = 144 << 10;
 
 /// One text for what is not there and what may not be read: it does not say which.
@@ -124,9 +124,11 @@ impl Allowlist {
     }
 }
 
-/// The format of a dump by its first bytes. Of a file that nobody named for certain alone: many a JSON file may be one.
+/// The format of a dump by its start, as far as detection looks. Of a file that nobody named by its first bytes, and for certain
+/// alone: many a JSON file may be one.
 fn recognised_format(file: impl Read + Send + 'static, is_named: bool) -> Option<&'static str> {
-    let mut source = Source::from_reader(file.take(DETECTION_BYTES)).ok()?;
+    let limit = if is_named { u64::MAX } else { DETECTION_BYTES };
+    let mut source = Source::from_reader(file.take(limit)).ok()?;
     let reader = detect(&mut source, &ReadOptions::default()).ok()?;
     (is_named || reader.detect(source.start()) == FormatMatch::Yes).then_some(reader.name())
 }

@@ -490,6 +490,39 @@ fn a_trace_with_lost_events_is_kept_as_incomplete() {
     }
 }
 
+/// A histogram of .NET is counted from a snapshot, and says what `stats` says of it.
+#[test]
+fn a_histogram_of_dotnet_is_that_of_its_snapshot() {
+    let name = "fixtures/nettrace/small-net9.nettrace.zst";
+    let trace = unpacked(name);
+    let peer = dotnet(move |mut stream| drop(stream.write_all(&trace)));
+    let idle = Process::idle();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (pid, socket) = (idle.pid(), peer.name());
+    let (ran, left) = collect_in(folder.path(), &[&dotnet_args(&pid, &socket)[..], &["--histogram"]].concat());
+    let ran = ran.expect_code(0);
+    let answer = ran.json();
+    assert!(ran.stderr.contains("a histogram is counted from a whole snapshot"), "{}", ran.stderr);
+    assert_eq!((left, &answer["format"]), (vec!["x".to_string()], &"sos-dumpheap".into()));
+    let stats = |file: &str| finish(heapdump(&["stats", "-f", "json", file])).expect_code(0).json();
+    let (counted, whole) = (stats(&folder.path().join("x").display().to_string()), stats(name));
+    assert_eq!(counted["problems"], serde_json::json!([]));
+    let rows = |answer: &serde_json::Value| -> Vec<(String, u64, u64)> {
+        let types = answer["types"].as_array().expect("types").iter();
+        let row = |row: &serde_json::Value| {
+            let number = |key: &str| row[key].as_u64().expect("a number");
+            (row["type"].as_str().expect("a name").to_string(), number("objects"), number("shallow_bytes"))
+        };
+        types.map(row).collect()
+    };
+    assert!(rows(&whole).len() > 5 && rows(&counted) == rows(&whole), "{counted}");
+    assert_eq!(answer["objects"], whole["totals"]["objects"]);
+    // What is not whole is not counted.
+    let lossy = unpacked("fixtures/nettrace/dropped-net9.nettrace.zst");
+    let peer = dotnet(move |mut stream| drop(stream.write_all(&lossy)));
+    refused(&[&dotnet_args(&idle.pid(), &peer.name())[..], &["--histogram"]].concat(), &["incomplete"]);
+}
+
 // Inspectors.
 
 pub const SNAPSHOT: &str = r#"{"snapshot":{"meta":{"node_fields":["a"],"edge_fields":["b"]},"node_count":2,"edge_count":0},"nodes":[1,2],"edges":[],"strings":["x"]}"#;
@@ -640,6 +673,77 @@ fn no_more_comes_than_may() {
         assert!(ran.stderr.contains(&format!("more than 2.0 MiB came for {name} [too-large]")), "{}", ran.stderr);
         assert!(ran.stderr.contains("--max-size allows more"), "{}", ran.stderr);
     }
+}
+
+/// An inspector whose answers to what is asked by a name are these results, or errors; all others are empty.
+fn answering_inspector(answers: &'static [(&'static str, &'static str)]) -> String {
+    inspector(move |path, mut stream, port| match path {
+        "/json/version" => http(&mut stream, r#"{"Browser":"node.js/v20.1.0","Protocol-Version":"1.1"}"#),
+        "/json/list" => {
+            let url = format!("ws://127.0.0.1:{port}/u");
+            http(&mut stream, &format!(r#"[{{"type":"node","title":"x","webSocketDebuggerUrl":"{url}"}}]"#));
+        }
+        _ => {
+            let _ = stream.write_all(UPGRADED.as_bytes());
+            while let Some(asked) = client_text(&mut stream).filter(|asked| !asked.is_empty()) {
+                let asked: serde_json::Value = serde_json::from_str(&asked).expect("a request");
+                let known = answers.iter().find(|(method, _)| asked["method"] == *method);
+                let answer = known.map_or(r#""result":{}"#, |(_, answer)| answer);
+                let _ = stream.write_all(&frame(0x81, format!(r#"{{"id":{},{answer}}}"#, asked["id"]).as_bytes()));
+            }
+        }
+    })
+}
+
+/// Node.js tells its heap by space, behind a collection unless that is not wanted, and what was allocated meanwhile.
+#[test]
+fn node_tells_spaces_and_samples() {
+    const SPACES: (&str, &str) = (
+        "Runtime.evaluate",
+        r#""result":{"result":{"type":"object","value":{"spaces":[{"space_name":"new_space","space_size":2e6,"space_used_size":1000},
+           {"space_name":"old_space","space_used_size":3e9},{"space_name":"code_space","space_used_size":0}],
+           "memory":{"rss":9e9,"external":700,"arrayBuffers":200}}}}"#,
+    );
+    const UNASKED: (&str, &str) = ("HeapProfiler.collectGarbage", r#""error":{"code":-1,"message":"not to be asked"}"#);
+    const PROFILE: (&str, &str) = (
+        "HeapProfiler.stopSampling",
+        r#""result":{"profile":{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0,"children":[{"callFrame":{"functionName":"keep",
+           "scriptId":"1","url":"a.js","lineNumber":0,"columnNumber":0},"selfSize":4096,"id":2,"children":[]}]},"samples":[]}}"#,
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let stats = |args: &[&str]| {
+        let (ran, left) = collect_in(folder.path(), &[args, &["-o", "x", "--force", "--timeout", "5s"]].concat());
+        let answer = ran.expect_code(0).json();
+        assert_eq!(left, ["x"]);
+        let file = folder.path().join("x").display().to_string();
+        (answer, finish(heapdump(&["stats", "-f", "json", &file])).expect_code(0).json())
+    };
+    let url = answering_inspector(&[SPACES]);
+    let (answer, spaces) = stats(&["--url", &url, "--histogram"]);
+    assert_eq!((&answer["format"], &answer["complete"]), (&"memory-infra".into(), &true.into()));
+    let types: Vec<_> = spaces["types"].as_array().expect("types").iter().collect();
+    let row =
+        |row: &&serde_json::Value| (row["type"].as_str().unwrap().to_string(), row["total_bytes"].as_u64().unwrap());
+    assert_eq!(
+        types.iter().map(row).collect::<Vec<_>>(),
+        [("old_space", 3_000_000_000), ("new_space", 1000), ("other", 500), ("array buffers", 200)]
+            .map(|(name, bytes)| (name.to_string(), bytes))
+    );
+    assert_eq!(spaces["problems"], serde_json::json!([]));
+    let url = answering_inspector(&[SPACES, UNASKED]);
+    stats(&["--url", &url, "--histogram", "--all"]);
+    let ran = refused(&["--url", &url, "--histogram", "-o", "y"], &["refused-by-target"]);
+    assert!(ran.stderr.contains("not to be asked"), "{}", ran.stderr);
+    let ran = refused(&["--url", &answering_inspector(&[]), "--histogram", "-o", "y"], &["refused-by-target"]);
+    assert!(ran.stderr.contains("does not tell its heap statistics"), "{}", ran.stderr);
+
+    let began = std::time::Instant::now();
+    let (answer, profile) = stats(&["--url", &answering_inspector(&[PROFILE]), "--profile", "300ms"]);
+    assert!(began.elapsed() >= Duration::from_millis(300));
+    assert_eq!((&answer["format"], &profile["types"][0]["type"]), (&"heapprofile".into(), &"keep".into()));
+    assert_eq!(profile["types"][0]["total_bytes"], 4096);
+    refused(&["--url", &answering_inspector(&[]), "--profile", "1ms", "-o", "y"], &["protocol"]);
+    refused(&[&Process::idle().pid(), "--runtime", "dotnet", "--profile", "1s", "-o", "y"], &["usage"]);
 }
 
 #[test]

@@ -854,6 +854,98 @@ fn a_series_ends_when_the_disk_is_full() {
     assert!(target.process.is_alive() && target.leftovers().is_empty());
 }
 
+/// What .NET and Node.js have in place of a class histogram, and V8's profile.
+#[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+fn histograms_of_dotnet_and_node_are_true() {
+    for name in ["dotnet8", "dotnet31"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let target = runtime.start(OBJECTS, &[]);
+        let path = target.folder.path().join("x");
+        target.collect(&path, &["--histogram"]).expect_code(0);
+        runtime.check(&path);
+    }
+    let Some(runtime) = runtime("node20") else { return };
+    let mut command = Command::new(&runtime.program);
+    // Arrays of 125 places: 16 and 8 bytes a place, and 32 of the array itself.
+    let text = "const keep = globalThis.KEEP = []; function leak() { keep.push(new Array(125).fill(keep.length)); } \
+                console.log('READY'); let begun = Date.now(); \
+                setInterval(() => { while (keep.length < (Date.now() - begun) / 2) leak(); }, 20); setTimeout(() => process.exit(), 60000);";
+    command.args(["--inspect=0", "-e", text]);
+    let mut target = runtime.start_command(command);
+    let (pid, path) = (target.pid.to_string(), target.folder.path().join("watched").display().to_string());
+    let series =
+        ["collect", &pid, "--histogram", "--every", "1s", "--times", "20", "-o", &path, "-q", "--min-free", "0"];
+    finish(heapdump(&series)).expect_code(0);
+    let trend = finish(heapdump(&["trend", &path, "-q", "-f", "json"])).expect_code(0).json();
+    let slopes = trend["types"].as_array().expect("types").iter().filter_map(|row| row["bytes_per_hour"].as_f64());
+    let (slope, leaked) = (slopes.sum::<f64>(), 500.0 * 3600.0 * 1048.0);
+    assert!((slope / leaked - 1.0).abs() < 0.1, "{slope} of {leaked}: {trend}");
+    let profile = target.folder.path().join("x.heapprofile");
+    target.collect(&profile, &["--profile", "4s"]).expect_code(0);
+    let stats = finish(heapdump(&["stats", "-q", "-f", "json", &profile.display().to_string()])).expect_code(0).json();
+    let row = &stats["types"][0];
+    // It is an estimate: one of 32 KiB is sampled, and some arrays come in the 20 ms behind.
+    let (bytes, allocated) = (row["total_bytes"].as_f64().expect("bytes"), 4.0 * 500.0 * 1048.0);
+    assert!((0.5..2.0).contains(&(bytes / allocated)), "{bytes} of {allocated}: {stats}");
+    assert!(target.process.is_alive());
+}
+
+/// A profile that a Go program serves has the functions, flat and cum, that Go's own tool shows.
+#[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
+fn a_served_profile_of_go_is_that_of_go_tool_pprof() {
+    let Some(go) = in_path("go") else { return not_installed("golang-go") };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut build = Command::new(&go);
+    build.args(["build", "-o"]).arg(folder.path().join("server")).arg(project("tests/live/collect/server.go"));
+    let built = build.env("GO111MODULE", "off").env("GOCACHE", folder.path().join("cache")).status();
+    assert!(built.expect("it starts").success());
+    let runtime = Runtime {
+        name: "go",
+        extension: "pb.gz",
+        program: folder.path().join("server"),
+        is_dotnet: false,
+        types: &[],
+        objects_per_type: 0,
+    };
+    let target = runtime.start_command(Command::new(&runtime.program));
+    let url = format!("http://{}/debug/pprof/heap", target.output().split_whitespace().nth(1).expect("an address"));
+    let path = target.folder.path().join("heap.pb.gz").display().to_string();
+    finish(heapdump(&["collect", &url, "-o", &path])).expect_code(0);
+    let mut tool = Command::new(&go);
+    tool.args([
+        "tool",
+        "pprof",
+        "-top",
+        "-nodefraction=0",
+        "-nodecount=10000",
+        "-unit=B",
+        "-sample_index=inuse_space",
+        &path,
+    ]);
+    let top = String::from_utf8(tool.output().expect("it starts").stdout).expect("text");
+    let bytes = |word: &str| word.trim_end_matches('B').parse::<u64>().expect("bytes");
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_row = words.len() > 5 && words[1].ends_with('%');
+        is_row.then(|| (words[5].to_string(), bytes(words[0]), bytes(words[3])))
+    };
+    let mut expected: Vec<(String, u64, u64)> = top.lines().filter_map(row).collect();
+    let stats = finish(heapdump(&["stats", "-q", "-f", "json", "--by", "function", &path])).expect_code(0).json();
+    let figure = |row: &Value, key: &str| row[key].as_u64().expect("bytes");
+    let groups = stats["groups"].as_array().expect("groups").iter();
+    let mut found: Vec<(String, u64, u64)> = groups
+        .map(|row| {
+            (row["group"].as_str().expect("a name").to_string(), figure(row, "flat_bytes"), figure(row, "cum_bytes"))
+        })
+        .collect();
+    expected.sort();
+    found.sort();
+    assert!(found == expected && found.len() > 5, "{found:?}\n{top}");
+    assert!(found.iter().any(|(name, flat, _)| name == "main.newSession" && *flat > 9_000_000), "{found:?}");
+}
+
 #[test]
 #[ignore = "live processes that are waited for take two minutes: .ci/run runs it"]
 fn leaks_of_java_are_measured() {

@@ -682,6 +682,15 @@ fn what_cannot_be_served_is_said_at_the_start() {
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
     assert_eq!(client.call("leaks", json!({"dump": "later.hprof.zst"}))["isError"], false);
     client.end();
+    // What is named is recognised as commands do, a histogram far down a log too.
+    let log = folder.path().join("app.log");
+    let lines = "2026-11-26T21:00:00Z INFO a line of another program\n".repeat(20_000);
+    std::fs::write(&log, lines + &std::fs::read_to_string(project("fixtures/jvm_histogram/jdk7.txt")).expect("read"))
+        .expect("written");
+    let mut client = Client::of(&[log.to_str().expect("text")]);
+    let listed = client.call("list_dumps", json!({}))["structuredContent"]["dumps"].clone();
+    assert_eq!(listed[0]["format"], "jvm-histogram", "{listed}");
+    client.end();
 }
 
 /// Files that no call can name, and files that are no dumps, are not listed; a list can be cancelled.

@@ -125,6 +125,48 @@ fn exported_profiles_are_read_back() {
     assert!(own == expected && own.len() > 100, "{own:#?}");
 }
 
+/// Folded lines are the stacks with their own bytes, as `breakdown` has them; what is small counts for its callers.
+#[test]
+fn stacks_are_folded_and_drawn() {
+    let folded = |words: &[&str]| run(&[&["export", "--to", "folded", "-q"], words].concat()).expect_code(0).stdout;
+    for file in ["fixtures/pprof/go-heap.pb.gz", "fixtures/heapprofile/node.heapprofile"] {
+        let mut own = BTreeMap::new();
+        let frames_of_one_name = |path: &str| {
+            let mut names: Vec<&str> = path.split(';').collect();
+            names.dedup();
+            names.join(";")
+        };
+        own_bytes(&tree(file)[0], "", &mut own);
+        let mut written: BTreeMap<String, u64> = BTreeMap::new();
+        for line in folded(&["--min-bytes", "0", file]).lines() {
+            let (path, bytes) = line.rsplit_once(' ').unwrap();
+            *written.entry(frames_of_one_name(path)).or_default() += bytes.parse::<u64>().unwrap();
+        }
+        assert_eq!(written, own, "{file}");
+    }
+    let file = "fixtures/pprof/go-heap.pb.gz";
+    let lines = folded(&["--min-bytes", "100KB", file]);
+    let expected = "<smaller> 1312\nruntime.main 1248\nruntime.main;main.main 1089560\n";
+    assert!(lines.starts_with(expected), "{lines}");
+    assert_eq!(
+        lines.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>(),
+        1_508_120
+    );
+    // Of figures that include what is below, what is left of a frame; types and titles of several heaps are frames.
+    let trace = folded(&["--min-bytes", "0", "--dump", "all", "fixtures/memory_infra/seed-multi.trace"]);
+    let heaps = run(&["info", "-f", "json", "-q", "fixtures/memory_infra/seed-multi.trace"]).json()["heaps"].clone();
+    let heaps = heaps.as_array().unwrap().iter().map(|heap| heap["total_bytes"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(trace.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>(), heaps);
+    let drawing = run(&["export", "--to", "flamegraph", "-q", file]).expect_code(0).stdout;
+    for words in ["Heap of go-heap.pb.gz: 1.4 MiB by stack", "main.makeLine (112,224 bytes"] {
+        assert!(drawing.contains(words), "{words}");
+    }
+    for words in [&["--object", "1"][..], &["--where", "shallow > 1"]] {
+        let ran = run(&[&["export", "--to", "folded", file], words].concat()).expect_code(2);
+        assert!(ran.stderr.contains("no objects"), "{}", ran.stderr);
+    }
+}
+
 /// Name, flat and cum of the rows.
 fn flat_and_cum(words: &[&str]) -> Vec<(String, u64, u64)> {
     let answer = run(&[words, &["-f", "json", "-q"]].concat()).expect_code(0).json();

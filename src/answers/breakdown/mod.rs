@@ -14,7 +14,7 @@ pub use crate::analysis::breakdown::{Axis, BreakdownRowKind};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::threshold::Threshold;
-use crate::answers::allocation_heaps::HeapRow;
+use crate::answers::allocation_heaps::{HeapRow, check_totals_memory};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::ROWS_READ_TOGETHER;
 use crate::answers::tree::MAX_DEPTH;
@@ -65,7 +65,10 @@ fn breakdown_of_allocations<'d>(
     options.scope.check_on_allocations()?;
     let chosen = options.heaps.choose(allocations)?;
     let rows: usize = chosen.heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
-    dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
+    match options.by {
+        BreakdownBy::Backtrace | BreakdownBy::Caller => check_totals_memory(dump, &chosen.heaps, MEMORY_BYTES_PER_ROW)?,
+        BreakdownBy::Type | BreakdownBy::Both => dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?,
+    }
     let depth = options.depth.unwrap_or(MAX_DEPTH);
     let min_size = options.min_size.unwrap_or(Threshold::Bytes(0));
     let mut heaps: Vec<BreakdownHeap<'_>> = Vec::new();
@@ -150,7 +153,7 @@ pub(super) fn breakdown_of_objects<'d>(
     let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
     let mut named = ReferenceNames::of(dump).into_iter().cycle().take(ROWS_READ_TOGETHER);
     let reference = |frame: u32| {
-        if from == DominatorNode::ROOT && heap.frames[frame as usize].parent() == 0 {
+        if from == DominatorNode::ROOT && heap.frames.parent(frame) == 0 {
             return None;
         }
         let (first, last) = examples[frame as usize];

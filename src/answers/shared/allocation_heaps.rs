@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::rows::is_false;
 use super::{AnswerError, CommandLine};
-use crate::allocations::{AllocationDump, AllocationHeap};
-use crate::analysis::allocation_totals::AllocationAmount;
+use crate::allocations::{AllocationDump, AllocationHeap, CountingMode};
+use crate::analysis::allocation_totals::{AllocationAmount, AllocationTotals};
+use crate::dump::{MemoryError, OpenDump};
 use crate::units::count_with_noun;
 
 /// Heaps of a dump of allocation totals that a question is about.
@@ -21,6 +22,20 @@ pub struct AllocationHeapChoice {
     pub allocator: Option<String>,
     /// One process, by its number in the list of sections from 1, or as `process`.
     pub section: Option<String>,
+}
+
+/// Makes sure that there is the memory for totals of heaps, all types together: so many bytes for a frame or an entry where the
+/// figures include what is below, else what they take.
+pub(crate) fn check_totals_memory(
+    dump: &OpenDump,
+    heaps: &[&AllocationHeap],
+    inclusive_row_bytes: u64,
+) -> Result<(), MemoryError> {
+    let bytes = heaps.iter().map(|heap| match heap.counting_mode {
+        CountingMode::Exclusive => AllocationTotals::memory_bytes_of_parts(heap),
+        _ => heap.frame_and_entry_count() as u64 * inclusive_row_bytes,
+    });
+    dump.check_rows_memory(1, bytes.sum())
 }
 
 /// The heaps that were chosen.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::allocation_heaps::{HeapRow, heap_title};
+use super::allocation_heaps::{HeapRow, check_totals_memory, heap_title};
 use super::{AnswerError, GroupBy};
 use crate::allocations::{AllocationDump, AllocationHeap, FrameNaming, NameId};
 use crate::analysis::allocation_totals::AllocationAmount;
@@ -13,7 +13,7 @@ use crate::analysis::frame_totals::{AmountsByFrame, FlatAndCum, cum_bytes_of_nam
 use crate::analysis::type_patterns::TypePattern;
 use crate::dump::OpenDump;
 
-/// Memory for a node or an entry: in the totals by node, and those by name.
+/// Memory for a node or an entry where figures include what is below: in the totals by node, and those by name.
 const MEMORY_BYTES_PER_ROW: u64 = 400;
 /// The name of what has no stack.
 const NO_STACK_NAME: &str = "(no stack)";
@@ -42,8 +42,7 @@ impl<'d> FrameAmounts<'d> {
             let by = GroupBy::of_frames(frame_names);
             return Err(AnswerError::NoSuchGroups(by, "more of frames than their functions"));
         }
-        let rows: usize = heaps.iter().map(|heap| heap.frame_and_entry_count()).sum();
-        dump.check_rows_memory(rows as u64, MEMORY_BYTES_PER_ROW)?;
+        check_totals_memory(dump, heaps, MEMORY_BYTES_PER_ROW)?;
         let mut amounts = FrameAmounts {
             total: AllocationAmount::default(),
             by_name: BTreeMap::new(),

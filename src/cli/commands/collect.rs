@@ -58,9 +58,13 @@ pub(crate) struct Args {
     /// What runs in the process, where it is not found out
     #[arg(long, value_parser = word_parser(TargetRuntime::RUNTIME_NAMES), value_name = "NAME", hide_short_help = true)]
     runtime: Option<TargetRuntime>,
-    /// Objects and bytes by class in place of a dump: a shorter stop, and no content (Java) [default output: -]
-    #[arg(long, conflicts_with_all = ["list", "redact", "url"])]
+    /// Objects and bytes by class in place of a dump: a shorter stop, and no content (Java; .NET counts a snapshot, Node.js tells
+    /// bytes by heap space) [default output: -]
+    #[arg(long, conflicts_with_all = ["list", "redact"])]
     histogram: bool,
+    /// What is allocated in this time and kept, by stack, in place of a dump: nothing stands still (Node.js, Chromium)
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["list", "redact", "histogram"])]
+    profile: Option<Duration>,
     /// One after another, from one to the next so long (60s, 10min, 1h)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     every: Option<Duration>,
@@ -345,6 +349,7 @@ impl Args {
             },
             inspector_target: self.target.clone(),
             take_histogram: self.histogram,
+            profile_duration: self.profile,
             open_inspector: self.open_inspector,
             output: self.output.clone(),
             output_folder: None,

@@ -32,7 +32,8 @@ use crate::export::{
 ///
 /// parquet: tables for DuckDB, Spark and their like in the folder of -o, of any number of dumps (docs/fleet.md):
 /// types/*.parquet and so on, but objects/*/*.parquet and object_references/*/*.parquet, which have a folder for each dump.
-/// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
+/// folded: the dominator tree by type, or the stacks of allocation totals, a line per path, for speedscope and flame graph tools;
+/// paths below 0.1 % count for the one above (--min-bytes). flamegraph: the same as an SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
 /// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
 /// pprof: the same for go tool pprof, Pyroscope, Parca and speedscope: what a path has with all below it is retained.
 /// heapgraph: every object with its references, and every root, as lines of JSON that scripts read and heapdump reads back
@@ -97,12 +98,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     let target = find_target(&[DumpInput::find(file)?], args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == ExportForm::MemoryInfra { form.cutoff()? } else { None };
-    let paths = form.folded_options(object.clone(), section)?;
+    let paths = FoldedOptions {
+        heaps: heaps.heap_choice(section, &input.read),
+        ..form.folded_options(object.clone(), section)?
+    };
     ask(session, file, input, |asked| {
         let dump = asked.dump;
-        // A class histogram has types, which are paths too.
-        let has_types_alone = *to == ExportForm::Folded && matches!(dump.content(), Content::Histograms(_));
-        if !has_types_alone && !matches!(to, ExportForm::MemoryInfra | ExportForm::Pprof) {
+        // A class histogram has types, which are paths too, and allocation totals have stacks.
+        let has_paths = match dump.content() {
+            Content::Objects(_) => true,
+            Content::Histograms(_) => *to == ExportForm::Folded,
+            Content::Allocations(_) => matches!(to, ExportForm::Folded | ExportForm::Flamegraph),
+        };
+        if !has_paths && !matches!(to, ExportForm::MemoryInfra | ExportForm::Pprof) {
             dump.graph().ok_or_else(|| asked.explain(AnswerError::NeedsObjects))?;
         }
         let has_any = match to {
@@ -141,7 +149,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 /// The forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportForm {
-    /// A line per path of types: `A;B;C bytes`
+    /// A line per path of types or functions: `A;B;C bytes`
     Folded,
     /// An SVG flame graph of the same
     Flamegraph,
@@ -233,9 +241,9 @@ impl ExportFormArgs {
             ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
             ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
             ("--min-percent", self.min_percent.is_some(), trace.to_vec()),
-            ("--dump", heaps.dump.is_some(), stacks.to_vec()),
-            ("--process", heaps.process.is_some(), stacks.to_vec()),
-            ("--allocator", heaps.allocator.is_some(), stacks.to_vec()),
+            ("--dump", heaps.dump.is_some(), [paths, stacks].concat()),
+            ("--process", heaps.process.is_some(), [paths, stacks].concat()),
+            ("--allocator", heaps.allocator.is_some(), [paths, stacks].concat()),
             ("--depth", self.depth.is_some(), [paths, dot, stacks].concat()),
             ("--domain", section.domain.is_some(), [paths, dot, stacks].concat()),
             ("--tables", rows.tables.is_some(), tables.clone()),

@@ -4,6 +4,7 @@
 //! them all while its threads stand still, into a buffer that must hold the whole: its size is an upper bound that costs
 //! nothing until it is used, so it is made from the process's memory. The bytes of the session are the `.nettrace` file.
 
+mod histogram;
 mod ipc;
 mod session;
 
@@ -21,6 +22,7 @@ use super::refusal::{Refusal, RefusalCode, format_seconds};
 use super::request::{DumpOutcome, DumpRequest};
 use super::{CollectOptions, CollectPlan, Collected};
 use crate::units::format_bytes;
+pub(super) use histogram::take_histogram;
 use ipc::{DiagnosticPort, IpcError, PortAddress, UNKNOWN_COMMAND_ERROR, decode_text};
 use session::{SessionOptions, run_session};
 
@@ -147,7 +149,7 @@ pub(super) fn dump(
     let (buffer, no_memory) =
         buffer_bytes_and_risk(process.pid, free_memory_bytes(process), rss, options.max_buffer_bytes);
     let risk = no_memory.or_else(|| request.space_refusal(rss));
-    let plan = plan_dump(process, &version, rss, risk);
+    let plan = plan_dump(process, &version, rss, options.take_histogram, risk);
     let pause = plan.expected_pause;
     request.seek_approval(plan)?;
     let DumpRequest { file, supervisor: observer, .. } = request;
@@ -171,12 +173,13 @@ fn buffer_bytes_and_risk(pid: u32, free: Option<u64>, rss: u64, asked: Option<u6
     (buffer, refusal)
 }
 
-fn plan_dump(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> CollectPlan {
+fn plan_dump(process: &Process, version: &str, rss: u64, is_histogram: bool, risk: Option<Refusal>) -> CollectPlan {
     let gib = rss as f64 / f64::from(1 << 30);
     let pause = CollectPlan::rounded_pause(PAUSE_PER_GIB.mul_f64(gib));
+    let what = if is_histogram { "a histogram is counted from a whole snapshot: " } else { "" };
     let text = format!(
-        ".NET {version}, process {} ({}), {}: all its threads stop while the heap is written: about {}, and it needs up to \
-         {} more meanwhile",
+        ".NET {version}, process {} ({}), {}: {what}all its threads stop while the heap is written: about {}, and it needs \
+         up to {} more meanwhile",
         process.pid,
         process.name,
         format_bytes(rss),

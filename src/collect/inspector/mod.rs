@@ -4,9 +4,11 @@
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
 mod find;
+mod heap_statistics;
 mod http;
 mod opened_inspector;
 mod plan;
+mod profile;
 mod protocol;
 mod session;
 mod snapshot_check;
@@ -24,10 +26,12 @@ use super::request::{DumpOutcome, DumpRequest};
 use super::{CollectOptions, Collected, TargetRuntime};
 use find::choose_target;
 pub(super) use find::{find_inspector, list_target_fields};
+use heap_statistics::take_heap_statistics;
 use plan::{plan_dump, plan_dump_without_process};
+use profile::take_profile;
 use protocol::{InspectorMessage, SurrogateJoiner, TargetInfo, request_text};
-use session::END_NOTICE_REQUEST_ID;
 pub(super) use session::InspectorSession;
+use session::{END_NOTICE_REQUEST_ID, closed_refusal, inspector_error_refusal};
 use snapshot_check::SnapshotCheck;
 use websocket::{Received, WebFrame, WebFrames, WebSocket};
 
@@ -64,6 +68,16 @@ pub(super) fn dump(
     collected.runtime_version = session.runtime_version.clone();
     // A page's memory and CPU time are those of a process of its own, which cannot be told.
     let watched = process.filter(|_| runtime == TargetRuntime::Node);
+    if request.options.take_histogram {
+        let outcome = take_heap_statistics(&mut session, watched, request, collected)?;
+        if let Some(place) = place.filter(|_| session.tells_its_end && !session.is_ending) {
+            *place = Some(session);
+        }
+        return Ok(outcome);
+    }
+    if let Some(duration) = request.options.profile_duration {
+        return take_profile(&mut session, watched, request, duration, collected);
+    }
     // In a session that was just opened for it too: what a snapshot takes is known by the heap alone.
     let heap = session.ask_used_heap_bytes()?;
     let version = session.runtime_version.as_deref().unwrap_or_default();
@@ -144,7 +158,7 @@ impl SnapshotTransfer<'_> {
                         self.watch.check_answer_time_if_unwatched(asked)?;
                     }
                 }
-                Received::Closed => return Err(self.closed_refusal()),
+                Received::Closed => return Err(closed_refusal(&self.watch)),
             }
         }
         let pause = asked.elapsed();
@@ -189,9 +203,7 @@ impl SnapshotTransfer<'_> {
         }
         self.is_profiler_enabled |= message.id == Some(ENABLE_REQUEST_ID);
         match (message.id, message.error) {
-            (Some(ENABLE_REQUEST_ID | SNAPSHOT_REQUEST_ID), Some(error)) => {
-                Err(Refusal::new(RefusalCode::RefusedByTarget, format!("the inspector says: {}", error.message)))
-            }
+            (Some(ENABLE_REQUEST_ID | SNAPSHOT_REQUEST_ID), Some(error)) => Err(inspector_error_refusal(&error)),
             (id, _) => Ok(id == Some(SNAPSHOT_REQUEST_ID)),
         }
     }
@@ -199,14 +211,6 @@ impl SnapshotTransfer<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.snapshot_check.feed(bytes);
         self.dump_writer.write(bytes, &mut self.watch)
-    }
-
-    fn closed_refusal(&self) -> Refusal {
-        let text = match self.watch.ends_within_moment() {
-            true => "the process ended during the dump",
-            false => "the inspector closed the connection during the dump",
-        };
-        Refusal::new(RefusalCode::TargetDied, text)
     }
 }
 

@@ -61,6 +61,13 @@ pub(super) fn plan_dump_without_process(
     CollectPlan { text, expected_pause: pause, risk: heap.and_then(|heap| request.space_refusal(snapshot_bytes(heap))) }
 }
 
+/// Who is asked, for people.
+pub(super) fn target_title(process: Option<&Process>, peer: &str, collected: &Collected) -> String {
+    let runtime = collected.runtime.map_or("inspector", TargetRuntime::name);
+    process
+        .map_or_else(|| format!("{runtime} at {peer}"), |process| format!("process {} ({})", process.pid, process.name))
+}
+
 /// Bytes of the snapshot's file.
 fn snapshot_bytes(heap: u64) -> u64 {
     heap / 4 * 5

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
+use serde_json::value::RawValue;
 
 /// A target as `/json/list` has it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -35,6 +36,13 @@ pub(super) struct InspectorMessage {
     pub(super) params: MessageParams,
     pub(super) error: Option<ErrorInfo>,
     pub(super) result: Option<HeapUsage>,
+}
+
+/// An answer with any result.
+#[derive(Debug, Deserialize)]
+pub(super) struct AnyAnswer {
+    pub(super) result: Option<Box<RawValue>>,
+    pub(super) error: Option<ErrorInfo>,
 }
 
 impl InspectorMessage {

@@ -188,7 +188,7 @@ impl<'a> Assembler<'a> {
             + name.len()
             + process.labels.len()
             + allocator.len()
-            + heap.frames.capacity() * size_of::<crate::allocations::Frame>()
+            + heap.frames.memory_bytes()
             + heap.entries.capacity() * size_of::<AllocationEntry>();
         self.heaps_share.set_held_bytes(self.heaps_share.held_bytes() + bytes as u64)?;
         self.names_share.set_held_bytes(self.heap_maker.names.memory_bytes() as u64)?;

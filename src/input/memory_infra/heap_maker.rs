@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::collector::DumpEvent;
 use super::event_dumps::MappedRegion;
-use crate::allocations::{AllocationEntry, AllocationHeapBuilder, CountingMode, Frame, NameId, NameTable};
+use crate::allocations::{AllocationEntry, AllocationHeapBuilder, CountingMode, FrameList, NameId, NameTable};
 use crate::input::{Diagnostics, Position, ProblemCode};
 
 /// The name of the frame that stands for its parent's own allocations.
@@ -58,7 +58,7 @@ impl<'a> HeapMaker<'a> {
 /// A heap without the names of its process and allocator.
 pub(super) struct UnnamedHeap {
     pub(super) counting: CountingMode,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: FrameList,
     pub(super) entries: Vec<AllocationEntry>,
 }
 
@@ -73,7 +73,7 @@ impl UnnamedHeap {
         for entry in self.entries.iter().filter(|entry| entry.type_name().is_none()) {
             match entry.frame() {
                 0 => root += u128::from(entry.bytes()),
-                frame if self.frames[frame as usize].parent() == 0 => callees += u128::from(entry.bytes()),
+                frame if self.frames.parent(frame) == 0 => callees += u128::from(entry.bytes()),
                 _ => {}
             }
         }

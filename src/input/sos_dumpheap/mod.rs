@@ -10,7 +10,7 @@
 //!         200,024       190  System.Byte[] (Bytes > 100K)  [System.Private.CoreLib.dll]
 //! ```
 //!
-//! Newer versions have commas in numbers and bytes in the last line. docs/formats/sos-dumpheap.md has the forms, the codes, and
+//! `heapdump collect --histogram` writes the first form without the column MT. Newer versions have commas in numbers and bytes in the last line. docs/formats/sos-dumpheap.md has the forms, the codes, and
 //! where each rule comes from.
 
 mod problem_codes;
@@ -32,20 +32,43 @@ pub(super) static SOS_DUMPHEAP: TableForm = TableForm {
             parse_line: parse_table_line,
             has_total: true,
         },
+        TableHeading {
+            words: &["Count", "TotalSize", "Class", "Name"],
+            parse_line: parse_line_without_table,
+            has_total: true,
+        },
         TableHeading { words: &["Object", "Bytes", "Count", "Type"], parse_line: parse_report_line, has_total: false },
     ],
     source_name: without_assemblies,
     codes: &problem_codes::CODES,
 };
 
+/// `Total 25,000 objects, 1,234,567 bytes`, where it is one.
+fn parse_total(line: &str) -> Option<TableLine<'_>> {
+    let (count, rest) = split_word(line.strip_prefix("Total ")?.trim_start());
+    let (word, rest) = split_word(rest);
+    let total = |objects| TableLine::Total(objects, rest.strip_suffix(" bytes").and_then(parse_count));
+    word.starts_with("objects").then(|| parse_count(count).map_or(TableLine::BadRow, total))
+}
+
+/// A row without the method table, as `heapdump collect --histogram` writes it.
+fn parse_line_without_table(line: &str) -> TableLine<'_> {
+    let (count, rest) = split_word(line);
+    let (bytes, name) = split_word(rest);
+    match (parse_count(count), parse_count(bytes)) {
+        (Some(objects), Some(bytes)) if !name.is_empty() => TableLine::Row(name.trim_end(), objects, bytes),
+        (Some(_), _) => TableLine::BadRow,
+        _ => parse_total(line).unwrap_or(TableLine::Other),
+    }
+}
+
 fn parse_table_line(line: &str) -> TableLine<'_> {
+    if let Some(total) = parse_total(line) {
+        return total;
+    }
     let (table, rest) = split_word(line);
     let (count, rest) = split_word(rest);
     let (bytes, rest) = split_word(rest);
-    if table == "Total" && bytes.starts_with("objects") {
-        let Some(objects) = parse_count(count) else { return TableLine::BadRow };
-        return TableLine::Total(objects, rest.strip_suffix(" bytes").and_then(parse_count));
-    }
     let is_table = table.len() >= 4 && table.bytes().all(|byte| byte.is_ascii_hexdigit());
     match (parse_count(count), parse_count(bytes)) {
         _ if !is_table => TableLine::Other,
