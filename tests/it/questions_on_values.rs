@@ -418,3 +418,225 @@ fn queries_of_other_tools_are_answered() {
         assert_eq!(number, expected.replace(',', ""), "{query}");
     }
 }
+
+/// Maps in maps, lists, sets and arrays, and what they say of themselves.
+#[test]
+fn sizes_and_elements_of_collections_are_fields() {
+    let selected = |class: &str, paths: &str, n: &str| -> Vec<Value> {
+        let args = ["list", ZOO, "-q", "-f", "json", "-n", n, "--type", class, "--select", paths];
+        run(&args).expect_code(0).json()["objects"].as_array().expect("objects").clone()
+    };
+    // Of each collection as many as its entries are.
+    for class in
+        ["=java.util.HashSet", "=java.util.ImmutableCollections$ListN", "=java.util.concurrent.ConcurrentHashMap"]
+    {
+        for row in selected(class, ".size,.length", "5") {
+            let shown = run(&["show", row["id"].as_str().expect("an id"), ZOO, "--entries", "-q", "-f", "json"]);
+            let entries = &shown.expect_code(0).json()["collection"]["entries"];
+            assert_eq!([&row["fields"][".size"], &row["fields"][".length"]], [entries; 2], "{row}");
+        }
+    }
+    let texts = run(&[
+        "list",
+        ZOO,
+        "-q",
+        "-f",
+        "json",
+        "-n",
+        "50",
+        "--type",
+        "=java.lang.String",
+        "--select",
+        ".length",
+        "--values",
+    ]);
+    for row in texts.expect_code(0).json()["objects"].as_array().expect("objects") {
+        let text = row["value"].as_str().expect("a text");
+        assert!(
+            row["truncated"] == json!(true) || row["fields"][".length"] == json!(text.encode_utf16().count()),
+            "{row}"
+        );
+    }
+    // Sums are those of the list; groups too.
+    let sets = selected("=java.util.HashSet", ".size", "0");
+    let sizes: Vec<u64> = sets.iter().map(|row| row["fields"][".size"].as_u64().expect("a size")).collect();
+    let row = rows(&["stats", ZOO, "--type", "=java.util.HashSet", "--sum", ".size"]).remove(0);
+    assert_eq!((&row["sum"][".size"], &row["nulls"][".size"]), (&json!(sizes.iter().sum::<u64>()), &json!(0)));
+    let by_size = rows(&["stats", ZOO, "--type", "=java.util.HashSet", "--by", ".size"]);
+    let ones = by_size.iter().find(|row| row["group"] == "1").expect("a row");
+    assert_eq!(ones["objects"], json!(sizes.iter().filter(|size| **size == 1).count()));
+    let large = run(&["list", ZOO, "-q", "-f", "json", "--type", "=java.util.HashSet", "--where", ".size >= 10"]);
+    assert_eq!(large.expect_code(0).json()["found"], json!(sizes.iter().filter(|size| **size >= 10).count()));
+    // Elements by their keys.
+    let properties = run(&["info", ZOO, "--properties", "--secrets", "-q", "-f", "json"]).expect_code(0).json();
+    let path = ".map[\"java.home\"]";
+    let found = selected("=java.util.Properties", path, "0");
+    let homes: Vec<&Value> = found.iter().map(|row| &row["fields"][path]).filter(|home| home.is_string()).collect();
+    assert_eq!(homes, [&properties["properties"]["java.home"]]);
+    let asked = run(&["list", ZOO, "-q", "--ids", "--where", ".map[\"java.home\"].size > 5"]).expect_code(0).stdout;
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    let wrong = run(&["list", ZOO, "--select", ".map[]"]).expect_code(2).stderr;
+    assert!(wrong.contains("a key in quotes or a number is expected behind ["), "{wrong}");
+}
+
+/// A map of orders by number in a holder: its elements are one step of a path.
+#[test]
+fn paths_tell_elements_by_their_keys() {
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", reference)], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
+    let set = dump.class("java.util.HashSet", object, &[("map", reference)], &[]);
+    let fields = [("key", reference), ("value", reference), ("next", reference)];
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let array = dump.class("java.util.HashMap$Node[]", object, &[], &[]);
+    let list = dump.class("java.util.ArrayList", object, &[("size", Held::Int(0)), ("elementData", reference)], &[]);
+    let objects = dump.class("java.lang.Object[]", object, &[], &[]);
+    let order = dump.class("shop.Order", object, &[("lines", reference)], &[]);
+    let store = dump.class("shop.Store", object, &[("orders", reference)], &[]);
+    dump.instance(0x100, string, &[Held::Reference(0x110)]);
+    dump.primitives(0x110, 5, 2, &units("abc \"1\""));
+    // store -> map -> table -> node -> node -> order -> list -> array -> order -> set -> map ... -> order
+    dump.instance(0x200, store, &[Held::Reference(0x210)]);
+    dump.instance(0x210, map, &[Held::Int(2), Held::Reference(0x220)]);
+    dump.references(0x220, array, &[0, 0x230]);
+    dump.instance(0x230, node, &[Held::Reference(0), Held::Reference(0), Held::Reference(0x240)]);
+    dump.instance(0x240, node, &[Held::Reference(0x100), Held::Reference(0x250), Held::Reference(0)]);
+    dump.instance(0x250, order, &[Held::Reference(0x260)]);
+    dump.instance(0x260, list, &[Held::Int(3), Held::Reference(0x270)]);
+    dump.references(0x270, objects, &[0, 0, 0x280, 0]);
+    dump.instance(0x280, order, &[Held::Reference(0x290)]);
+    dump.instance(0x290, set, &[Held::Reference(0x2a0)]);
+    dump.instance(0x2a0, map, &[Held::Int(1), Held::Reference(0x2b0)]);
+    dump.references(0x2b0, array, &[0x2c0]);
+    dump.instance(0x2c0, node, &[Held::Reference(0x2d0), Held::Reference(0x999), Held::Reference(0)]);
+    dump.instance(0x2d0, order, &[Held::Reference(0)]);
+    dump.root(0x200);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("made.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let path = path.display().to_string();
+    let answer = run(&["roots", "0x2d0", &path, "-q", "-f", "json"]).expect_code(0).json();
+    let nodes = answer["paths"][0]["nodes"].as_array().expect("nodes").clone();
+    // No step is left out of JSON.
+    assert_eq!((nodes.len(), &answer["paths"][0]["length"]), (13, &json!(12)));
+    let of = |id: &str| nodes.iter().find(|node| node["id"] == id).expect("a node").clone();
+    let entry = of("0x250");
+    assert_eq!(entry["reference"], json!("[\"abc \\\"1\\\"\"]"));
+    assert_eq!(entry["via"], json!(["java.util.HashMap$Node[]", "java.util.HashMap$Node", "java.util.HashMap$Node"]));
+    assert_eq!((&of("0x280")["reference"], &of("0x280")["via"]), (&json!("[2]"), &json!(["java.lang.Object[]"])));
+    assert_eq!(of("0x2d0")["reference"], json!("[shop.Order 0x2d0]"));
+    assert_eq!(of("0x2d0")["via"].as_array().map(Vec::len), Some(3));
+    assert_eq!((&of("0x210")["reference"], &of("0x210")["via"]), (&json!(".orders"), &Value::Null));
+    let drawn = run(&["roots", "0x2d0", &path, "-q", "--pretty"]).expect_code(0).stdout;
+    assert!(drawn.contains("[\"abc \\\"1\\\"\"]") && !drawn.contains("HashMap$Node"), "{drawn}");
+    let all = run(&["roots", "0x2d0", &path, "-q", "--pretty", "--all-steps"]).expect_code(0).stdout;
+    assert!(all.contains("HashMap$Node"), "{all}");
+    // The same way as a path of fields.
+    let selected = [".orders[\"abc \"\"1\"\"\"].lines[2].lines.size", ".orders.size", ".orders[x].lines"];
+    let args = ["list", &path, "-q", "-f", "json", "--type", "=shop.Store", "--select", &selected.join(",")];
+    let fields = run(&args).expect_code(0).json()["objects"][0]["fields"].clone();
+    assert_eq!(selected.map(|path| fields[path].clone()), [json!(1), json!(2), Value::Null]);
+}
+
+#[test]
+fn objects_are_data() {
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", reference)], &[]);
+    let integer = dump.class("java.lang.Integer", object, &[("value", Held::Int(0))], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
+    let fields = [("key", reference), ("value", reference), ("next", reference)];
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let array = dump.class("java.util.HashMap$Node[]", object, &[], &[]);
+    let list = dump.class("java.util.ArrayList", object, &[("size", Held::Int(0)), ("elementData", reference)], &[]);
+    let objects = dump.class("java.lang.Object[]", object, &[], &[]);
+    let date = dump.class(
+        "java.time.LocalDate",
+        object,
+        &[("year", Held::Int(0)), ("month", Held::Int(0)), ("day", Held::Int(0))],
+        &[],
+    );
+    let own = [
+        ("name", reference),
+        ("ratio", Held::Double(0.0)),
+        ("parts", reference),
+        ("next", reference),
+        ("day", reference),
+    ];
+    let thing = dump.class("shop.Thing", object, &own, &[]);
+    let text = |dump: &mut JavaDump, id: u64, units: &[u8]| {
+        dump.instance(id, string, &[Held::Reference(id + 8)]);
+        dump.primitives(id + 8, 5, 2, units);
+    };
+    text(&mut dump, 0x100, &units("a \u{1F600}"));
+    text(&mut dump, 0x120, &[0xD8, 0x00]);
+    text(&mut dump, 0x140, &units(&"k".repeat(1 << 20)));
+    dump.instance(0x160, integer, &[Held::Int(-7)]);
+    dump.instance(0x170, date, &[Held::Int(2026), Held::Int(11), Held::Int(26)]);
+    let mut add = |id: u64, [name, parts, next, day]: [u64; 4], ratio: f64| {
+        let [name, parts, next, day] = [name, parts, next, day].map(Held::Reference);
+        dump.instance(id, thing, &[name, Held::Double(ratio), parts, next, day]);
+    };
+    // In a circle; keys of a text, a number and half a character.
+    add(0x200, [0x100, 0x300, 0x210, 0x170], f64::NAN);
+    add(0x210, [0x120, 0x400, 0x200, 0xdead], 0.5);
+    // A chain of 10,000.
+    for at in 0..10_000u64 {
+        add(0x10_0000 + 16 * at, [0, 0, 0x10_0000 + 16 * (at + 1), 0], 1.0);
+    }
+    dump.instance(0x300, list, &[Held::Int(4), Held::Reference(0x310)]);
+    dump.references(0x310, objects, &[0x100, 0, 0x160, 0x300]);
+    dump.instance(0x400, map, &[Held::Int(3), Held::Reference(0x410)]);
+    dump.references(0x410, array, &[0x420, 0x430, 0x440]);
+    for (id, key, value) in [(0x420, 0x100, 0x160), (0x430, 0x160, 0), (0x440, 0x140, 0x200)] {
+        dump.instance(id, node, &[key, value, 0].map(Held::Reference));
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("made.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let path = path.display().to_string();
+    let data = |id: &str, more: &[&str]| {
+        run(&[&["show", id, &path, "-q", "-f", "json"], more].concat()).expect_code(0).json()["json"].clone()
+    };
+    let stub = |id: &str, class: &str| json!({"@type": class, "@id": id});
+    assert_eq!(
+        data("0x200", &["--deep", "0"]),
+        json!({"@type": "shop.Thing", "@id": "0x200", "name": "a \u{1F600}", "ratio": "NaN",
+            "parts": stub("0x300", "java.util.ArrayList"), "next": stub("0x210", "shop.Thing"), "day": "2026-11-26"})
+    );
+    let deep = data("0x200", &["--deep", "3"]);
+    assert_eq!(deep["parts"], json!(["a \u{1F600}", null, -7, {"@ref": "0x300"}]));
+    assert_eq!(deep["next"]["next"], json!({"@ref": "0x200"}));
+    assert_eq!((&deep["next"]["name"], &deep["next"]["day"]), (&json!("\u{FFFD}"), &json!({"@ref": "0xdead"})));
+    // A key of 1 MiB is no name.
+    let entries = deep["next"]["parts"].as_array().expect("entries");
+    assert_eq!(entries[..2], [json!({"key": "a \u{1F600}", "value": -7}), json!({"key": -7, "value": null})]);
+    assert!(
+        entries[2]["key"]["@more"].as_u64().is_some_and(|more| more > 0 && more < 100),
+        "what was told before took some"
+    );
+    // So many levels, then a stub; never a stack that overflows.
+    let mut chain = &data("0x100000", &["--deep", "32"]);
+    let mut levels = 0;
+    while chain["next"].is_object() {
+        (chain, levels) = (&chain["next"], levels + 1);
+    }
+    assert_eq!((levels, chain.as_object().map(|stub| stub.len())), (33, Some(2)));
+    assert_eq!(data("0x200", &["--deep", "3", "--deep-values", "3"])["@more"], json!(3));
+    let lines =
+        run(&["list", &path, "-q", "-f", "jsonl", "--type", "=java.time.LocalDate", "--deep", "0"]).expect_code(0);
+    let lines: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["json"]), (1, &json!("2026-11-26")));
+    assert!(run(&["show", "0x200", &path, "--deep", "1"]).expect_code(2).stderr.contains("add -f json"));
+    run(&["show", "0x200", &path, "-f", "json", "--deep", "33"]).expect_code(2);
+}
+
+#[test]
+fn bytes_outside_the_heap_are_facts_of_a_file() {
+    let answer = run(&["info", ZOO, "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(answer["off_heap_bytes"], json!(128_651_445));
+    assert!(run(&["info", CHAT, "-q", "-f", "json"]).expect_code(0).json().get("off_heap_bytes").is_none());
+}
