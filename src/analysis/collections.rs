@@ -101,6 +101,8 @@ pub struct ElementFields {
     pub skips_nulls: bool,
     /// It never has any.
     pub is_empty: bool,
+    /// Its elements have keys, whatever else is said.
+    pub is_map: bool,
 }
 
 /// [`CollectionSizeRule`] with its fields by name.
@@ -454,6 +456,7 @@ impl FieldNumbers<'_> {
             is_set: elements.is_set,
             skips_nulls: elements.skips_nulls,
             is_empty: elements.is_empty,
+            is_map: rule.has_buckets,
         })
     }
 }

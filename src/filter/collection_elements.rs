@@ -10,7 +10,7 @@ use super::fields::unreadable;
 use crate::analysis::collections::{CollectionTypes, ElementFields, EntryNames};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeId};
-use crate::input::{ObjectDetails, ReferenceName, ShownValue, Value};
+use crate::input::{ObjectDetails, ReferenceName, Runtime, ShownValue, Value};
 
 /// Collections in collections that are looked through.
 const MAX_WRAPPERS: usize = 8;
@@ -53,6 +53,8 @@ pub(crate) struct FoundElements {
     pub(crate) capacity: Option<u64>,
     /// Buckets with an entry, where its table has buckets.
     pub(crate) used_buckets: Option<u64>,
+    /// Elements have keys, though there may be none.
+    pub(crate) is_map: bool,
     /// The first of them: the key of a map, the number in a list, nothing of a set; and the value.
     pub(crate) elements: Vec<(ElementPart, ElementPart)>,
 }
@@ -66,6 +68,7 @@ pub(crate) struct CollectionReader<'d> {
     types: &'d CollectionTypes,
     /// The dump's classes are known: its collections have fields.
     has_classes: bool,
+    is_javascript: bool,
     /// What was looked up, by collection.
     looked_up: Mutex<FxHashMap<(NodeId, PathStep), Option<Value>>>,
 }
@@ -78,7 +81,8 @@ impl<'d> CollectionReader<'d> {
             graph,
             details: dump.values()?,
             types: dump.collection_types(),
-            has_classes: graph.types().have_superclasses(),
+            has_classes: graph.types().have_superclasses() || dump.info().runtime() == Some(Runtime::Java),
+            is_javascript: dump.info().runtime() == Some(Runtime::JavaScript),
             looked_up: Mutex::default(),
         })
     }
@@ -248,8 +252,8 @@ impl ElementWalk<'_, '_> {
     /// are not in snapshots: an entry without its key, or without its value, or none. False of texts, numbers and the like.
     fn add_of_script_object(&mut self, start: NodeId) -> Result<bool, FilterProblem> {
         let (graph, details) = (self.reader.graph, self.reader.details);
-        let says_something = details.shown_values(graph, &[start], 1).map_err(unreadable)?.pop().flatten().is_some();
-        if says_something {
+        let said = details.shown_values(graph, &[start], 1).map_err(unreadable)?.pop().flatten();
+        if matches!(said, Some(ShownValue::Text(_) | ShownValue::Primitive(_))) {
             return Ok(false);
         }
         let name_of = |node, nth| details.reference_name(graph, node, nth).map_err(unreadable);
@@ -268,10 +272,11 @@ impl ElementWalk<'_, '_> {
                 _ => {}
             }
         }
+        let is_any = !own.is_empty();
         for (key, value) in own {
             self.add_entry(key, ElementPart::Value(Value::Object(value)));
         }
-        Ok(true)
+        Ok(is_any || self.reader.is_javascript)
     }
 
     /// Adds the entries in the table of a map or a set; false if it is none.
@@ -320,6 +325,9 @@ impl ElementWalk<'_, '_> {
             Some(Value::Integer(number)) => usize::try_from(*number).ok(),
             _ => None,
         };
+        let EntryNames { key, value, .. } = &fields.entry;
+        let has_keys = fields.slots_per_entry == 2 || fields.keys.or(fields.values).is_some();
+        self.found.is_map = !self.is_set && (has_keys || !key.is_empty() && !value.is_empty() || fields.is_map);
         if fields.is_empty {
             return Ok(true);
         }

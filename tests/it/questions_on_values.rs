@@ -384,22 +384,34 @@ fn bytes_outside_the_heap_are_those_of_buffers_that_own_them() {
     assert!(run(&["stats", CHAT, "--off-heap"]).expect_code(2).stderr.contains("outside the heap"));
 }
 
-/// Each row of the document's table is asked; the numbers are those of an independent pass over the dump.
+/// Each row of the document's tables is asked; the numbers are those of an independent pass over the dump.
 #[test]
 fn queries_of_other_tools_are_answered() {
     let text = std::fs::read_to_string(crate::common::cmd::project("docs/coming-from.md")).expect("readable");
-    let section = text.split("\n## OQL\n").nth(1).and_then(|text| text.split("\n## ").next()).expect("a section");
+    for (title, dump, least) in [
+        ("OQL", ZOO, 25),
+        ("YourKit and JProfiler", ZOO, 12),
+        ("jmap, hprof-analyzer and hprof-slurp", ZOO, 6),
+        ("LeakCanary", "fixtures/hprof/android.hprof", 4),
+        ("dotnet-dump and SOS", "fixtures/gcdump/small-net9.gcdump.zst", 8),
+    ] {
+        let section = text.split(&format!("\n## {title}\n")).nth(1).and_then(|text| text.split("\n## ").next());
+        ask_queries_of(section.expect(title), dump, least);
+    }
+}
+
+fn ask_queries_of(section: &str, dump: &str, least: usize) {
     let rows: Vec<Vec<&str>> = section
         .lines()
         .filter(|line| line.contains("| `heapdump "))
         .map(|line| line.split(" | ").map(|cell| cell.trim_matches([' ', '|', '`'])).collect())
         .collect();
-    assert!(rows.len() >= 25, "{}", rows.len());
+    assert!(rows.len() >= least, "{}", rows.len());
     for row in rows {
         let [query, command, expected] = row[..] else { panic!("three cells: {row:?}") };
         let words = shlex::split(command).expect("words");
         let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-        let answer = run(&[&words[..], &[ZOO, "-q", "-f", "json"]].concat()).expect_code(0).json();
+        let answer = run(&[&words[..], &[dump, "-q", "-f", "json"]].concat()).expect_code(0).json();
         let rows = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
         let groups = [rows("types"), rows("groups")].concat();
         let sum = |key: &str, path: &str| -> Option<u64> {
@@ -639,4 +651,48 @@ fn bytes_outside_the_heap_are_facts_of_a_file() {
     let answer = run(&["info", ZOO, "-q", "-f", "json"]).expect_code(0).json();
     assert_eq!(answer["off_heap_bytes"], json!(128_651_445));
     assert!(run(&["info", CHAT, "-q", "-f", "json"]).expect_code(0).json().get("off_heap_bytes").is_none());
+}
+
+/// Each side of a diff, and each dump of a trend, has what `stats` says of it.
+#[test]
+fn diffs_and_trends_are_grouped_as_histograms() {
+    const SHOPS: [&str; 2] = ["fixtures/hprof/shop-old.hprof.zst", "fixtures/hprof/shop-new.hprof.zst"];
+    for by in [".number", ".size", "owner", "owner=package", "loader", "package", "superclass"] {
+        // Objects and bytes by group; the program's own and what goes to them.
+        let of_file = |file: &&str| -> BTreeMap<String, [u64; 2]> {
+            let number = |row: &Value, key: &str| row[key].as_u64().unwrap_or(0);
+            let sum = |row: &Value, own: &str, charged: &str| number(row, own) + number(row, charged);
+            let group = |row: &Value| {
+                let amounts = [sum(row, "objects", "charged_objects"), sum(row, "shallow_bytes", "charged_bytes")];
+                (row["group"].as_str().expect("a name").to_string(), amounts)
+            };
+            rows(&["stats", file, "--by", by]).iter().map(group).filter(|(_, amounts)| amounts[0] > 0).collect()
+        };
+        let expected: Vec<BTreeMap<String, [u64; 2]>> = SHOPS.iter().map(of_file).collect();
+        let trend = run(&["trend", SHOPS[0], SHOPS[1], "--by", by, "--all", "--min-growth", "0", "-q", "-f", "json"]);
+        for row in trend.expect_code(0).json()["groups"].as_array().expect("groups") {
+            let name = row["group"].as_str().expect("a name");
+            let of_dump = |place: usize| expected[place].get(name).copied().unwrap_or_default();
+            let found = [0, 1].map(|place| [&row["objects"][place], &row["bytes"][place]].map(|one| one.as_u64().expect("a number")));
+            assert_eq!(found, [of_dump(0), of_dump(1)], "{by} {name}");
+        }
+        if by == "owner=package" {
+            continue;
+        }
+        let diff = run(&["diff", SHOPS[0], SHOPS[1], "--by", by, "--all", "-q", "-f", "json"]).expect_code(0).json();
+        let groups = diff["groups"].as_array().expect("groups");
+        let names: std::collections::BTreeSet<&String> = expected.iter().flat_map(BTreeMap::keys).collect();
+        assert_eq!(groups.len(), names.len(), "{by}");
+        for row in groups {
+            let name = row["group"].as_str().expect("a name");
+            let of_dump = |place: usize| expected[place].get(name).copied().unwrap_or_default();
+            let found = [["objects_old", "shallow_bytes_old"], ["objects_new", "shallow_bytes_new"]]
+                .map(|keys| keys.map(|key| row[key].as_u64().expect("a number")));
+            assert_eq!(found, [of_dump(0), of_dump(1)], "{by} {name}");
+        }
+    }
+    let histogram = "fixtures/sos_dumpheap/core3.txt";
+    for question in [&["--sum", ".size"][..], &["--off-heap"], &["--by", ".size"]] {
+        run(&[&["stats", histogram], question].concat()).expect_code(2);
+    }
 }

@@ -2,9 +2,8 @@
 
 mod class_tree;
 mod field_figures;
-mod field_groups;
 mod options;
-mod owners;
+pub(in crate::answers) mod owners;
 mod rows;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +18,7 @@ use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
 use super::histogram_row::RowAmounts;
 use super::limit_result::LimitResult;
+use super::field_groups::groups_by_field;
 use super::off_heap::off_heap_buffers;
 use super::problems::problems_of;
 use super::rows::sort_first;
@@ -40,7 +40,6 @@ use crate::parallel;
 use crate::units::format_bytes;
 use class_tree::class_tree_rows;
 pub use field_figures::{FieldFigures, FieldFunction};
-use field_groups::groups_by_field;
 pub use options::*;
 use owners::{FIGURES_OF_OWNERS, rows_of_owners};
 pub use rows::*;
@@ -324,6 +323,9 @@ fn histogram_from_type_counts(
     }
     if options.group_by.is_by_package() && info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
+    }
+    if options.with_off_heap || !options.field_figures.is_empty() {
+        return Err(AnswerError::NeedsObjects);
     }
     let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
     for (at, &(name, objects, shallow_bytes)) in types.iter().enumerate() {

@@ -40,7 +40,7 @@ pub(super) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJ
 /// A row for each type of the program (or its package) with its own objects and those of libraries that it is the
 /// nearest to dominate. O(objects) beside the dominator tree; 4 bytes for each reached object. Error: if the dominator
 /// tree takes more memory than it may.
-pub(super) fn rows_of_owners(
+pub(in crate::answers) fn rows_of_owners(
     dump: &OpenDump,
     graph: &HeapGraph,
     scope: &Scope<'_>,

@@ -46,7 +46,7 @@ impl OpenCollection {
             let before = types.elements_of_type(graph.type_of(*self.inner.last().unwrap_or(&collection)));
             let is_inner = match before {
                 Some(before) if is_collection => before.inner.is_some(),
-                Some(_) if graph.type_name(type_id).ends_with("[]") => true,
+                Some(_) if is_array_type(graph.type_name(type_id)) => true,
                 _ => !is_collection && types.is_collection_or_inside_one(type_id),
             };
             if is_inner && self.inner.len() < MAX_INNER_OBJECTS {
@@ -60,6 +60,10 @@ impl OpenCollection {
         let type_name = |node: &NodeId| graph.type_name(graph.type_of(*node)).to_string();
         Some(EntryStep { name, inner_types: inner.iter().map(type_name).collect() })
     }
+}
+
+fn is_array_type(name: &str) -> bool {
+    name.ends_with("[]") || name.starts_with('[')
 }
 
 impl EntryNamer<'_> {

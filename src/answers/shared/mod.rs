@@ -9,6 +9,7 @@ pub mod detached_nodes;
 pub(in crate::answers) mod dump_comparison;
 pub(in crate::answers) mod entry_steps;
 pub(in crate::answers) mod error;
+pub(in crate::answers) mod field_groups;
 pub mod figure;
 pub(in crate::answers) mod frame_amounts;
 pub(in crate::answers) mod frames;

@@ -192,7 +192,11 @@ impl DataWalk<'_, '_> {
                 // Properties of an object of JavaScript.
                 return self.properties(parts, found.elements, found.count, depth);
             }
-            if fields.is_empty() && found.elements.is_empty() && !class.ends_with(']') && !is_script_collection(&class)
+            if fields.is_empty()
+                && found.elements.is_empty()
+                && !class.ends_with("[]")
+                && !class.starts_with('[')
+                && !is_script_collection(&class)
             {
                 return Ok(ObjectData::Map(parts));
             }

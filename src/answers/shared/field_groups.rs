@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::values::{shown_field_value, unreadable_values};
 use crate::answers::AnswerError;
-use crate::answers::shared::values::{shown_field_value, unreadable_values};
 use crate::dump::OpenDump;
 use crate::filter::{
     FieldPathValue, FieldSelection, PathEnd, PathStep, types_with_field, visit_path_ends, visit_shown_values,
@@ -23,7 +23,7 @@ const NULL_GROUP: u32 = 1;
 /// path say; 8 bytes for each object, and the names of the groups. Texts longer than what is shown of them, and those with
 /// halves of characters, are compared by keys of their whole contents: 24 bytes more for each string of the dump. Error: when the dump has
 /// no values, cannot be read again, or takes more memory than it may.
-pub(super) fn groups_by_field(
+pub(in crate::answers) fn groups_by_field(
     dump: &OpenDump,
     graph: &HeapGraph,
     field: &FieldSelection,
