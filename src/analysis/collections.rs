@@ -456,7 +456,7 @@ impl FieldNumbers<'_> {
             is_set: elements.is_set,
             skips_nulls: elements.skips_nulls,
             is_empty: elements.is_empty,
-            is_map: rule.has_buckets,
+            is_map: rule.has_buckets && elements.is_empty,
         })
     }
 }

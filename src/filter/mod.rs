@@ -27,7 +27,7 @@ use column::FilterColumn;
 use expression_tree::{Condition, Predicate, TestSubject};
 use mask::DumpColumns;
 
-pub(crate) use collection_elements::{CollectionReader, ElementPart};
+pub(crate) use collection_elements::{CollectionReader, ElementPart, FoundElements};
 pub(crate) use collection_sizes::{FoundCollection, collections_of, references_but_class};
 pub use error::{FilterError, FilterProblem};
 pub use field_selection::FieldSelection;

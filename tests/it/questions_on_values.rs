@@ -532,7 +532,7 @@ fn paths_tell_elements_by_their_keys() {
     let answer = run(&["roots", "0x2d0", &path, "-q", "-f", "json"]).expect_code(0).json();
     let nodes = answer["paths"][0]["nodes"].as_array().expect("nodes").clone();
     // No step is left out of JSON.
-    assert_eq!((nodes.len(), &answer["paths"][0]["length"]), (13, &json!(12)));
+    assert_eq!((nodes.len(), &answer["paths"][0]["length"]), (14, &json!(13)));
     let of = |id: &str| nodes.iter().find(|node| node["id"] == id).expect("a node").clone();
     let entry = of("0x250");
     assert_eq!(entry["reference"], json!("[\"abc \\\"1\\\"\"]"));
@@ -619,17 +619,19 @@ fn objects_are_data() {
         json!({"@type": "shop.Thing", "@id": "0x200", "name": "a \u{1F600}", "ratio": "NaN",
             "parts": stub("0x300", "java.util.ArrayList"), "next": stub("0x210", "shop.Thing"), "day": "2026-11-26"})
     );
-    let deep = data("0x200", &["--deep", "3"]);
+    let deep = data("0x200", &["--deep", "3", "--deep-bytes", "4MiB"]);
     assert_eq!(deep["parts"], json!(["a \u{1F600}", null, -7, {"@ref": "0x300"}]));
     assert_eq!(deep["next"]["next"], json!({"@ref": "0x200"}));
     assert_eq!((&deep["next"]["name"], &deep["next"]["day"]), (&json!("\u{FFFD}"), &json!({"@ref": "0xdead"})));
-    // A key of 1 MiB is no name.
+    // A key that is longer than what is read of all is no name.
     let entries = deep["next"]["parts"].as_array().expect("entries");
     assert_eq!(entries[..2], [json!({"key": "a \u{1F600}", "value": -7}), json!({"key": -7, "value": null})]);
-    assert!(
-        entries[2]["key"]["@more"].as_u64().is_some_and(|more| more > 0 && more < 100),
-        "what was told before took some"
-    );
+    assert_eq!(entries[2], json!({"key": "k".repeat(1 << 20), "value": {"@ref": "0x200"}}));
+    // 1 MiB of texts, and what was told before took some of it.
+    let cut = data("0x200", &["--deep", "3"]);
+    let key = &cut["next"]["parts"][2]["key"];
+    assert!(key["@more"].as_u64().is_some_and(|more| more > 0 && more < 200), "{}", key["@more"]);
+    assert_eq!(cut["next"]["@more"], json!(2));
     // So many levels, then a stub; never a stack that overflows.
     let mut chain = &data("0x100000", &["--deep", "32"]);
     let mut levels = 0;
@@ -673,7 +675,8 @@ fn diffs_and_trends_are_grouped_as_histograms() {
         for row in trend.expect_code(0).json()["groups"].as_array().expect("groups") {
             let name = row["group"].as_str().expect("a name");
             let of_dump = |place: usize| expected[place].get(name).copied().unwrap_or_default();
-            let found = [0, 1].map(|place| [&row["objects"][place], &row["bytes"][place]].map(|one| one.as_u64().expect("a number")));
+            let found = [0, 1]
+                .map(|place| [&row["objects"][place], &row["bytes"][place]].map(|one| one.as_u64().expect("a number")));
             assert_eq!(found, [of_dump(0), of_dump(1)], "{by} {name}");
         }
         if by == "owner=package" {

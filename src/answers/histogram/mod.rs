@@ -9,6 +9,7 @@ mod rows;
 use std::collections::{BTreeMap, HashMap};
 
 use super::allocation_heaps::HeapRow;
+use super::field_groups::groups_by_field;
 use super::figure::{
     ALLOCATED_BYTES, ALLOCATIONS, CHARGED_BYTES, CHARGED_OBJECTS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES,
     ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES,
@@ -18,7 +19,6 @@ use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
 use super::histogram_row::RowAmounts;
 use super::limit_result::LimitResult;
-use super::field_groups::groups_by_field;
 use super::off_heap::off_heap_buffers;
 use super::problems::problems_of;
 use super::rows::sort_first;

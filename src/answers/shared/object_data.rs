@@ -10,7 +10,7 @@ use super::values::{ShownValue, unreadable_values};
 use super::{AnswerError, CommandLine};
 use crate::answers::libraries::dotted_type_name;
 use crate::dump::OpenDump;
-use crate::filter::{CollectionReader, ElementPart};
+use crate::filter::{CollectionReader, ElementPart, FoundElements};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::{FieldValue, ObjectDetails, ReferenceName, Text, Value};
 
@@ -192,15 +192,11 @@ impl DataWalk<'_, '_> {
                 // Properties of an object of JavaScript.
                 return self.properties(parts, found.elements, found.count, depth);
             }
-            if fields.is_empty()
-                && found.elements.is_empty()
-                && !class.ends_with("[]")
-                && !class.starts_with('[')
-                && !is_script_collection(&class)
-            {
+            let is_plain = !reader.graph.types().have_superclasses() && !is_script_collection(&class);
+            if is_plain && fields.is_empty() && found.elements.is_empty() {
                 return Ok(ObjectData::Map(parts));
             }
-            return self.collection(found.elements, found.count, depth);
+            return self.collection(found, depth);
         }
         let named: Vec<(String, Value)> = self.named_fields(fields);
         self.add_named(&mut parts, named, depth)?;
@@ -312,12 +308,12 @@ impl DataWalk<'_, '_> {
     /// A list, or a map where there are keys: by their texts where all have different ones, else a list of keys with values.
     fn collection(
         &mut self,
-        elements: Vec<(ElementPart, ElementPart)>,
-        count: u64,
+        FoundElements { count, elements, is_map, .. }: FoundElements,
         depth: Option<usize>,
     ) -> Result<ObjectData, AnswerError> {
         let unread = count.saturating_sub(elements.len() as u64) as usize;
-        let is_map = elements.iter().any(|(key, _)| matches!(key, ElementPart::Value(_) | ElementPart::Name(_)));
+        let is_map =
+            is_map || elements.iter().any(|(key, _)| matches!(key, ElementPart::Value(_) | ElementPart::Name(_)));
         if !is_map {
             let values = elements.into_iter().map(|(_, value)| value_of_part(value)).collect();
             let mut list = self.values(values, depth)?;
