@@ -264,10 +264,10 @@ impl ElementWalk<'_, '_> {
                     own.push((ElementPart::Name(name), reference.node));
                 }
                 Some(ReferenceName::Element(at)) => own.push((ElementPart::Index(at), reference.node)),
-                Some(ReferenceName::Internal(name)) if name == "table" => {
-                    if self.add_table_of_script_map(reference.node)? {
-                        return Ok(true);
-                    }
+                Some(ReferenceName::Internal(name))
+                    if name == "table" && self.add_table_of_script_map(reference.node)? =>
+                {
+                    return Ok(true);
                 }
                 _ => {}
             }

@@ -3,7 +3,6 @@
 mod class_tree;
 mod field_figures;
 mod options;
-pub(in crate::answers) mod owners;
 mod rows;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,6 +19,7 @@ use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repea
 use super::histogram_row::RowAmounts;
 use super::limit_result::LimitResult;
 use super::off_heap::off_heap_buffers;
+use super::owners::{FIGURES_OF_OWNERS, rows_of_owners};
 use super::problems::problems_of;
 use super::rows::sort_first;
 pub use super::shared::histogram_row::LoaderRow;
@@ -41,7 +41,6 @@ use crate::units::format_bytes;
 use class_tree::class_tree_rows;
 pub use field_figures::{FieldFigures, FieldFunction};
 pub use options::*;
-use owners::{FIGURES_OF_OWNERS, rows_of_owners};
 pub use rows::*;
 
 /// Objects and bytes of a dump by type or group. O(objects); with retained bytes as [`RetainedBy`] says.

@@ -14,8 +14,6 @@ use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, max_exact_marking_steps, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
-use crate::answers::histogram::TypeOwnership;
-use crate::answers::histogram::owners::rows_of_owners;
 use crate::answers::shared::allocation_heaps::{AllocationHeapChoice, heap_title};
 use crate::answers::shared::field_groups::groups_by_field;
 use crate::answers::shared::figure::{
@@ -23,6 +21,7 @@ use crate::answers::shared::figure::{
 };
 use crate::answers::shared::frame_amounts::FrameAmounts;
 use crate::answers::shared::groups::{Groups, SameNameTypes};
+use crate::answers::shared::owners::{TypeOwnership, rows_of_owners};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase};
 use crate::filter::FieldSelection;
@@ -85,7 +84,7 @@ impl Default for DiffBy {
 }
 
 /// The word for groups in a command line: a field by its path.
-pub(in crate::answers) fn group_word<'f>(by: GroupBy, field: Option<&'f FieldSelection>) -> &'f str {
+pub(in crate::answers) fn group_word(by: GroupBy, field: Option<&FieldSelection>) -> &str {
     field.and_then(|field| field.paths().next()).unwrap_or(by.name())
 }
 

@@ -296,7 +296,7 @@ impl DataWalk<'_, '_> {
         let mut list = Vec::new();
         let count = values.len();
         for (at, value) in values.into_iter().enumerate() {
-            if !self.has_room() && !(list.is_empty() && count == 1) {
+            if !(self.has_room() || list.is_empty() && count == 1) {
                 list.push(more(count - at));
                 break;
             }
@@ -395,7 +395,8 @@ impl DataWalk<'_, '_> {
             }
         }
         if text.text.len() > self.bytes_left {
-            text.text.truncate(text.text.floor_char_boundary(self.bytes_left));
+            let fits = (0..=self.bytes_left).rev().find(|&end| text.text.is_char_boundary(end));
+            text.text.truncate(fits.unwrap_or(0));
             text.is_cut = true;
         }
         self.take_bytes(text.text.len());

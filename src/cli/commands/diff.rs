@@ -125,10 +125,10 @@ impl Args {
 /// The rows of a diff.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
-    /// What to group by; .status, .user.name: by values of a field
+    /// What to group by: type, package, domain, module, loader, superclass, owner, .status (a field), backtrace, object, ...
     ///
-    /// backtrace and function: of allocations, line and file: of profiles; object: which came and went, in V8 snapshots of one process
-    #[arg(long, value_parser = FieldOrWordParser { words: DiffBy::WORDS, of_field: DiffBy::Groups(GroupBy::Field) }, default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
+    /// backtrace and function: of allocations, line and file: of profiles; .user.name: by values of a field; object: which came and went, in V8 snapshots of one process
+    #[arg(long, value_parser = FieldOrWordParser { words: DiffBy::WORDS, of_field: DiffBy::Groups(GroupBy::Field) }, default_value = "type", value_name = "GROUP", hide_possible_values = true, conflicts_with_all = ["paths", "roots"])]
     pub(crate) by: (DiffBy, Option<FieldSelection>),
     /// Retained bytes too: at least so much would be freed with all objects of a row
     #[arg(long)]
