@@ -45,6 +45,7 @@ struct ElementRule {
     entry: EntryNames,
     is_set: bool,
     skips_nulls: bool,
+    is_empty: bool,
 }
 
 /// Names of the fields of a collection's entries; alternatives with `|` between them, empty for none.
@@ -98,6 +99,10 @@ pub struct ElementFields {
     pub is_set: bool,
     /// A null is an empty slot.
     pub skips_nulls: bool,
+    /// It never has any.
+    pub is_empty: bool,
+    /// Its elements have keys, whatever else is said.
+    pub is_map: bool,
 }
 
 /// [`CollectionSizeRule`] with its fields by name.
@@ -224,7 +229,7 @@ impl CollectionRules {
         for word in words {
             count += 1;
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            if !["map", "set", "no-nulls"].contains(&key) && value.is_empty() {
+            if !["map", "set", "no-nulls", "empty"].contains(&key) && value.is_empty() {
                 return Err(format!("\"{word}\": write it as {key}=..."));
             }
             match key {
@@ -238,6 +243,7 @@ impl CollectionRules {
                 "map" => rule.has_buckets = true,
                 "set" => rule.elements.is_set = true,
                 "no-nulls" => rule.elements.skips_nulls = true,
+                "empty" => rule.elements.is_empty = true,
                 "items" => rule.elements.items_field = Some(value.into()),
                 "first" => rule.elements.first_field = Some(value.into()),
                 "keys" => rule.elements.keys_field = Some(value.into()),
@@ -261,7 +267,7 @@ impl CollectionRules {
                 _ => {
                     return Err(format!(
                         "\"{key}\" is none of size, table, in, per, map, inner, entry, first, left, bin, items, keys, values, \
-                         head, each, of, set, no-nulls"
+                         head, each, of, set, no-nulls, empty"
                     ));
                 }
             }
@@ -343,7 +349,7 @@ impl ElementRule {
     /// Returns true if nothing says where elements are.
     fn is_nowhere(&self) -> bool {
         let fields = [&self.items_field, &self.first_field, &self.shown_field];
-        fields.into_iter().all(Option::is_none) && self.each_field.is_empty()
+        fields.into_iter().all(Option::is_none) && self.each_field.is_empty() && !self.is_empty
     }
 }
 
@@ -449,6 +455,8 @@ impl FieldNumbers<'_> {
             has_buckets: rule.has_buckets,
             is_set: elements.is_set,
             skips_nulls: elements.skips_nulls,
+            is_empty: elements.is_empty,
+            is_map: rule.has_buckets && elements.is_empty,
         })
     }
 }

@@ -29,7 +29,7 @@ pub mod waste;
 pub use breakdown::{Breakdown, BreakdownOptions, breakdown};
 pub use diff::{Diff, DiffOptions, diff};
 pub use dominator_tree::{DominatorTree, DominatorTreeOptions, dominator_tree};
-pub use histogram::{Histogram, HistogramOptions, ReachedBy, RetainedBy, TypeOwnership, histogram};
+pub use histogram::{Histogram, HistogramOptions, ReachedBy, RetainedBy, histogram};
 pub use info::{Info, InfoOfFiles, InfoOptions, info};
 pub use leaks::{Leaks, LeaksOptions, Survivors, leaks, leaks_since, survivors};
 pub use object::{ObjectAnswer, ObjectOptions, object};

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::detached_nodes::detached_types;
 use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, figures_of};
+use super::object_data::{DataOptions, DataReader, ObjectData};
 use super::rows::{class_text, is_false, sort_first, type_with_value, type_words, unreached_note};
 use super::scope::order_entry_of;
 use super::values::{ShownValue, ValueReader, shown_field_value};
@@ -37,6 +38,8 @@ pub struct ObjectsOptions {
     pub only_detached: bool,
     /// Fields that each row shows.
     pub selected_fields: Option<FieldSelection>,
+    /// With the data of each object.
+    pub data: Option<DataOptions>,
 }
 
 /// References that are stored in an object, with a short word of its own.
@@ -80,6 +83,7 @@ impl ObjectsOptions {
         if let Some(fields) = &self.selected_fields {
             line.add_option("--select", Some(&fields.paths().collect::<Vec<_>>().join(",")));
         }
+        DataOptions::add_to(self.data, &mut line);
         self.scope.add_to(&mut line);
         line
     }
@@ -143,6 +147,9 @@ pub struct ListedObject<'d> {
     /// The fields that were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<SelectedValues>,
+    /// Its data, where that was asked for; null of a dump that cannot be read any more.
+    #[serde(rename = "json", skip_serializing_if = "Option::is_none")]
+    pub data: Option<Option<ObjectData>>,
 }
 
 /// Fields of an object by their paths: what each holds, or what the object that it refers to says, or else that object's
@@ -198,6 +205,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         Some(selection) => Some(selection.paths().map(Rc::from).zip(selection.read_values(dump)?).collect()),
         None => None,
     };
+    let data_reader = options.data.map(|options| DataReader::find(dump, options)).transpose()?;
     let order = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(SHALLOW))?;
     let with_distances = dump.details().filter(|details| details.has_distances());
     let mut distances = Vec::new();
@@ -222,6 +230,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         with_values: options.with_values,
         value_chunk: RefCell::default(),
         selected_fields: fields,
+        data_reader,
     };
     Ok(ObjectList {
         format: dump.info().format.to_string(),
@@ -254,6 +263,8 @@ pub struct ObjectRows<'d> {
     value_chunk: RefCell<(usize, Vec<Option<ShownValue>>)>,
     /// The fields that are shown: their paths, and what each leads to.
     selected_fields: Option<Vec<(Rc<str>, FieldValues)>>,
+    /// Reader of the data of objects, where that is shown.
+    data_reader: Option<DataReader<'d>>,
 }
 
 impl ObjectRows<'_> {
@@ -307,6 +318,7 @@ impl<'d> ObjectRows<'d> {
             truncated,
             value,
             fields,
+            data: self.data_reader.as_ref().map(|reader| reader.data(node).ok()),
         }
     }
 

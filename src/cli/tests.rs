@@ -14,6 +14,7 @@ use crate::answers::diff::{GrowthLimits, SHALLOW_DELTA};
 use crate::answers::figure::{BYTES, COPIES, DOMINATED_OBJECTS, ID, NAME, OBJECTS, REFERENCES, RETAINED, SHALLOW};
 use crate::answers::histogram::{FailOverLimit, FieldFigures, FieldFunction};
 use crate::answers::object::{ObjectOptions, ShowOptions};
+use crate::answers::object_data::DataOptions;
 use crate::answers::referrers::ReferredTo;
 use crate::answers::roots::merged_paths::KeptRows;
 use crate::answers::{
@@ -154,6 +155,7 @@ fn questions() -> Vec<(CommandLine, String)> {
     add!(
         ObjectsOptions { scope: scope(), order, limits, ids_only: true, ..ObjectsOptions::default() },
         ObjectsOptions { with_values: true, only_detached: true, selected_fields: select, ..ObjectsOptions::default() },
+        ObjectsOptions { data: Some(DataOptions::new(2)), ..ObjectsOptions::default() },
     );
 
     let (objects, scope_of_object) = (vec![object()], ScopeOptions::of_section(Some("2")));
@@ -161,6 +163,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         scope: scope_of_object.clone(),
         max_references: Some(3),
         with_entries: true,
+        data: Some(DataOptions { max_values: 5, ..DataOptions::new(3) }),
         ..ObjectOptions::new(object())
     };
     questions.push((
@@ -170,6 +173,7 @@ fn questions() -> Vec<(CommandLine, String)> {
             scope: one.scope.clone(),
             max_references: one.max_references,
             with_entries: one.with_entries,
+            data: one.data,
         }),
     ));
     let to = RootPathsOptions { with_weak_roots: true, with_loader_steps: true, ..RootPathsOptions::new(object()) };

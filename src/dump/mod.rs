@@ -29,6 +29,7 @@ pub use root_policy::{RootPolicy, parse_excluded_root_kind};
 pub use write_index::write_index;
 
 use crate::allocations::{AllocationDump, ClassHistograms};
+use crate::analysis::collections::{CollectionRules, CollectionTypes};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::RetainedSizes;
@@ -78,6 +79,7 @@ pub struct OpenDump {
     dominators: OnceLock<Dominators>,
     retained: OnceLock<RetainedSizes>,
     shortest_parents: OnceLock<ShortestParents>,
+    collection_types: OnceLock<CollectionTypes>,
     /// Names of fields that were asked for, and that no object has.
     missing_fields: Mutex<BTreeSet<String>>,
 }
@@ -96,6 +98,11 @@ impl OpenDump {
             Dump::Allocations(dump) => Content::Allocations(dump),
             Dump::Histograms(histograms) => Content::Histograms(histograms),
         }
+    }
+
+    /// The known collections among the types. Once: O(types + fields).
+    pub(crate) fn collection_types(&self) -> &CollectionTypes {
+        self.collection_types.get_or_init(|| CollectionRules::built_in().resolve(self.graph_or_empty()))
     }
 
     /// Keeps in mind that a field was asked for which no object has.

@@ -173,6 +173,7 @@ impl OpenOptions {
             held_for_index_or_totals: also_held,
             held_for_results: OnceLock::new(),
             shortest_parents: OnceLock::new(),
+            collection_types: OnceLock::new(),
             hides_values: self.hides_values,
             missing_fields: Default::default(),
             observer: Arc::clone(&self.observer),

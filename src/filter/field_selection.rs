@@ -8,8 +8,29 @@ use crate::dump::OpenDump;
 /// Dotted paths of fields, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldSelection {
-    /// Each as it was written, and its names.
-    paths: Vec<(String, Vec<String>)>,
+    /// Each as it was written, and its steps.
+    paths: Vec<(String, Vec<PathStep>)>,
+}
+
+/// A step of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum PathStep {
+    /// To what a field of this name holds: `.name`.
+    Field(String),
+    /// To the element of a collection whose key is this text: `["a key"]`.
+    Key(String),
+    /// To the element of this number, or whose key is this number or name: `[12]`, `[OPEN]`.
+    Word(String),
+}
+
+impl PathStep {
+    /// The name of the field, if it is one.
+    pub(crate) fn field_name(&self) -> Option<&str> {
+        match self {
+            PathStep::Field(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 impl FieldSelection {
@@ -19,18 +40,18 @@ impl FieldSelection {
     /// The fault, and where it is.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let mut scanner = WordScanner::new(text);
-        let mut paths: Vec<(String, Vec<String>)> = Vec::new();
+        let mut paths: Vec<(String, Vec<PathStep>)> = Vec::new();
         loop {
             let at = scanner.skip_to_next_word();
-            let Some(names) = scanner.take_path()? else {
+            let Some(steps) = scanner.take_path()? else {
                 return Err(scanner.error(at, "the path of a field is expected here, as .name or .user.name"));
             };
             let end = scanner.position;
-            if paths.iter().all(|(_, known)| *known != names) {
+            if paths.iter().all(|(_, known)| *known != steps) {
                 if paths.len() == MAX_FIELD_PATHS {
                     return Err(scanner.error(at, format!("at most {MAX_FIELD_PATHS} fields are shown")));
                 }
-                paths.push((text[at..end].to_string(), names));
+                paths.push((text[at..end].to_string(), steps));
             }
             if !scanner.take_sign(",") {
                 break;
@@ -48,15 +69,15 @@ impl FieldSelection {
         self.paths.iter().map(|(text, _)| text.as_str())
     }
 
-    /// The names of each path.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &[String]> {
-        self.paths.iter().map(|(_, names)| names.as_slice())
+    /// The steps of each path.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &[PathStep]> {
+        self.paths.iter().map(|(_, steps)| steps.as_slice())
     }
 
     /// Values of each path, of all objects. One pass over the values of the dump.
     pub(crate) fn read_values(&self, dump: &OpenDump) -> Result<Vec<FieldValues>, FilterProblem> {
-        let names: Vec<Vec<String>> = self.names().map(<[String]>::to_vec).collect();
-        dump.graph().map_or(Ok(Vec::new()), |graph| read_field_values(dump, graph, &names))
+        let paths: Vec<Vec<PathStep>> = self.steps().map(<[PathStep]>::to_vec).collect();
+        dump.graph().map_or(Ok(Vec::new()), |graph| read_field_values(dump, graph, &paths))
     }
 }
 
@@ -67,8 +88,9 @@ mod tests {
     #[test]
     fn paths_are_read() {
         let paths = |text: &str| FieldSelection::parse(text).map(|fields| fields.paths);
-        let owned =
-            |text: &str, names: &[&str]| (text.to_string(), names.iter().map(|name| name.to_string()).collect());
+        let owned = |text: &str, names: &[&str]| {
+            (text.to_string(), names.iter().map(|name| PathStep::Field(name.to_string())).collect())
+        };
         assert_eq!(
             paths(" .id, .user.name,.id,.map.\"a, b\" "),
             Ok(vec![
@@ -77,7 +99,24 @@ mod tests {
                 owned(".map.\"a, b\"", &["map", "a, b"])
             ])
         );
-        for (wrong, at) in [("", 0), ("id", 0), (".a,", 3), (".a .b", 3), (".a;", 2), (".", 1)] {
+        let steps = ["a", "b"].map(|name| PathStep::Field(name.into()));
+        let [key, number, name] =
+            [PathStep::Key("x \"]".into()), PathStep::Word("-12".into()), PathStep::Word("OPEN".into())];
+        let [a, b] = steps;
+        let text = ".a[\"x \"\"]\"][-12].b[OPEN]";
+        assert_eq!(paths(text), Ok(vec![(text.into(), vec![a, key, number, b, name])]));
+        for (wrong, at) in [
+            ("", 0),
+            ("id", 0),
+            (".a,", 3),
+            (".a .b", 3),
+            (".a;", 2),
+            (".", 1),
+            (".a[", 3),
+            (".a[]", 3),
+            (".a[x y]", 4),
+            ("[1]", 0),
+        ] {
             assert_eq!(paths(wrong).expect_err(wrong).error_offset, at, "{wrong}");
         }
     }

@@ -3,10 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
+
 use super::FilterProblem;
+use super::collection_elements::CollectionReader;
+use super::collection_sizes::read_sizes;
 use super::expression_tree::{Predicate, matches_text};
+use super::field_selection::PathStep;
 use crate::dump::{MemoryError, NoValues, OpenDump};
-use crate::graph::{Field, HeapGraph, NodeId};
+use crate::graph::{Field, HeapGraph, NodeId, TypeId};
 use crate::input::{NamedFieldValue, ReadError, ShownValue, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
@@ -90,39 +95,65 @@ pub(crate) struct PathEnd {
     pub(crate) value: Value,
 }
 
-/// Hands the ends of paths of all objects to `take`, in batches and on several threads; those of an object stand together in
-/// one batch. Where a field on the way is missing or null there is no end. One pass over the values of the dump, where paths
-/// have several names two, and 72 bytes for each object with a field of a name behind the first. Error: when the dump has no
-/// values, or cannot be read again.
+/// Names of the number of elements of arrays and known collections, and of the units of texts, where no field is called so.
+const SIZE_NAMES: [&str; 2] = ["length", "size"];
+
+/// Hands the ends of paths of all objects to `take`, in batches and on several threads. Where a field on the way is missing
+/// or null, or a collection has no such element, there is no end. One pass over the values of the dump, where paths have several
+/// names two, and 72 bytes for each object with a field of a name behind the first; where they name sizes one more, and where
+/// they name elements the collections on the way. Error: when the dump has no values, or cannot be read again.
 pub(crate) fn visit_path_ends(
     dump: &OpenDump,
     graph: &HeapGraph,
-    paths: &[Vec<String>],
+    paths: &[Vec<PathStep>],
     take: &(dyn Fn(&[PathEnd]) + Sync),
 ) -> Result<(), FilterProblem> {
     let details = dump.values()?;
-    let unique = |names: &mut dyn Iterator<Item = &'_ String>| -> Vec<String> {
-        let mut names: Vec<String> = names.cloned().collect();
+    let unique = |names: &mut dyn Iterator<Item = &'_ str>| -> Vec<String> {
+        let mut names: Vec<String> = names.map(String::from).collect();
         names.sort_unstable();
         names.dedup();
         names
     };
-    let later_names = unique(&mut paths.iter().flat_map(|path| path.iter().skip(1)));
+    let later_steps = || paths.iter().flat_map(|path| path.iter().skip(1));
+    let later_names = unique(&mut later_steps().filter_map(PathStep::field_name));
+    let first_names = unique(&mut paths.iter().filter_map(|path| path.first()?.field_name()));
     check_field_memory(dump, graph, &later_names)?;
     let asked: Vec<&str> = later_names.iter().map(String::as_str).collect();
     let columns = details.values_of_fields(graph, &asked).map_err(unreadable)?;
-    let missing = asked.iter().zip(&columns).filter(|(_, column)| column.is_empty());
-    missing.for_each(|(name, _)| dump.note_missing_field(name));
-    let value_of = |name: &String, node: NodeId| {
-        let column = &columns[later_names.binary_search(name).ok()?];
-        column.binary_search_by_key(&node, |(known, _)| *known).ok().map(|at| &column[at].1)
+    let is_size = |name: &str| SIZE_NAMES.contains(&name);
+    let names_sizes = first_names.iter().chain(&later_names).any(|name| is_size(name));
+    let names_elements = later_steps().any(|step| step.field_name().is_none());
+    let reader = (names_sizes || names_elements).then(|| CollectionReader::of(dump, graph)).transpose()?;
+    let sizes = match &reader {
+        Some(reader) if names_sizes => read_sizes(dump, graph, reader)?,
+        _ => Vec::new(),
     };
-    let first_names = unique(&mut paths.iter().filter_map(|path| path.first()));
+    let is_known = |name: &str| is_size(name) && !sizes.is_empty();
+    let missing = asked.iter().zip(&columns).filter(|(name, column)| column.is_empty() && !is_known(name));
+    missing.for_each(|(name, _)| dump.note_missing_field(name));
+    let size_of = |name: &str, node: NodeId| {
+        let at = sizes.binary_search_by_key(&node, |(known, _)| *known).ok().filter(|_| is_size(name))?;
+        Some(Value::Integer(sizes[at].1 as i64))
+    };
+    let problem: Mutex<Option<FilterProblem>> = Mutex::new(None);
+    let value_of = |step: &PathStep, node: NodeId| -> Option<Value> {
+        let Some(name) = step.field_name() else {
+            return reader.as_ref()?.look_up(node, step).unwrap_or_else(|error| {
+                problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                None
+            });
+        };
+        let column = &columns[later_names.binary_search_by(|known| known.as_str().cmp(name)).ok()?];
+        let at = column.binary_search_by_key(&node, |(known, _)| *known);
+        at.ok().map(|at| column[at].1.clone()).or_else(|| size_of(name, node))
+    };
     let paths_of_name = |name: &String| {
-        let paths = paths.iter().enumerate().filter(|(_, path)| path.first() == Some(name));
+        let is_wanted = |path: &[PathStep]| path.first().and_then(PathStep::field_name) == Some(name);
+        let paths = paths.iter().enumerate().filter(|(_, path)| is_wanted(path));
         paths.map(|(path_index, path)| (path_index, &path[1..])).collect::<Vec<_>>()
     };
-    let paths_by_name: Vec<Vec<(usize, &[String])>> = first_names.iter().map(paths_of_name).collect();
+    let paths_by_name: Vec<Vec<(usize, &[PathStep])>> = first_names.iter().map(paths_of_name).collect();
     let has_name: Vec<AtomicBool> = first_names.iter().map(|_| AtomicBool::new(false)).collect();
     let names: Vec<&str> = first_names.iter().map(String::as_str).collect();
     let resolve = |batch: &[NamedFieldValue]| {
@@ -130,24 +161,37 @@ pub(crate) fn visit_path_ends(
         for NamedFieldValue { node, name_index, value: first } in batch {
             has_name[*name_index].store(true, Ordering::Relaxed);
             for (path_index, rest) in &paths_by_name[*name_index] {
-                let end = rest.iter().try_fold(first, |value, name| match value {
-                    Value::Object(target) => value_of(name, *target),
+                let end = rest.iter().try_fold(first.clone(), |value, step| match value {
+                    Value::Object(target) => value_of(step, target),
                     _ => None,
                 });
-                if let Some(value) = end {
-                    ends.push(PathEnd { node: *node, path_index: *path_index, value: value.clone() });
-                }
+                ends.extend(end.map(|value| PathEnd { node: *node, path_index: *path_index, value }));
             }
         }
         take(&ends);
     };
     details.visit_field_values(graph, &names, &resolve).map_err(unreadable)?;
+    for (name_index, name) in names.iter().enumerate().filter(|(_, name)| is_known(name)) {
+        let has_field = types_with_field(graph, name);
+        let others = sizes.iter().filter(|(node, _)| !has_field[graph.type_of(*node).index()]);
+        let sizes =
+            others.map(|&(node, size)| NamedFieldValue { node, name_index, value: Value::Integer(size as i64) });
+        let sizes: Vec<NamedFieldValue> = sizes.collect();
+        sizes.par_chunks(VALUES_READ_TOGETHER).for_each(resolve);
+    }
     let missing = names.iter().zip(&has_name).filter(|(_, is_there)| !is_there.load(Ordering::Relaxed));
     missing.for_each(|(name, _)| dump.note_missing_field(name));
-    Ok(())
+    problem.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-fn unreadable(error: ReadError) -> NoValues {
+/// By type: its objects have a field of this name.
+pub(crate) fn types_with_field(graph: &HeapGraph, name: &str) -> Vec<bool> {
+    let types = graph.types();
+    let has_field = |type_id| types.instance_fields(type_id).any(|(_, field)| types.text(field.name) == name);
+    types.ids().map(has_field).collect()
+}
+
+pub(super) fn unreadable(error: ReadError) -> NoValues {
     NoValues::Unreadable(error.to_string())
 }
 
@@ -172,12 +216,13 @@ pub(crate) fn visit_shown_values(
 pub(crate) fn read_field_values(
     dump: &OpenDump,
     graph: &HeapGraph,
-    paths: &[Vec<String>],
+    paths: &[Vec<PathStep>],
 ) -> Result<Vec<FieldValues>, FilterProblem> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let mut names: Vec<String> = paths.iter().filter_map(|path| path.first().cloned()).collect();
+    let mut names: Vec<String> =
+        paths.iter().filter_map(|path| Some(path.first()?.field_name()?.to_string())).collect();
     names.sort_unstable();
     names.dedup();
     check_field_memory(dump, graph, &names)?;
@@ -228,14 +273,27 @@ pub(crate) fn read_field_values(
 /// Error: when the dump has no values, or cannot be read again, or it takes more memory than it may.
 pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(NodeId, u64)>, FilterProblem> {
     let details = dump.values()?;
-    let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
-    let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
-    let types: Vec<bool> = graph.types().ids().map(|type_id| has_length(graph.type_name(type_id))).collect();
-    let count = graph.node_types(0..graph.node_count()).filter(|type_id| types[type_id.index()]).count();
-    dump.check_rows_memory(count as u64, 64)?;
+    check_lengths_memory(dump, graph, |_| false)?;
     let wanted = WantedContents { with_lengths: true, ..WantedContents::default() };
     let contents = details.contents(graph, &wanted).map_err(unreadable)?;
     Ok(contents.lengths)
+}
+
+/// Bytes of an array, a text or a collection while its length is found.
+const BYTES_PER_LENGTH: u64 = 64;
+
+/// Fails when the lengths of arrays and texts, and of objects of some more types, do not fit.
+pub(super) fn check_lengths_memory(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    is_more: impl Fn(TypeId) -> bool,
+) -> Result<(), MemoryError> {
+    let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
+    let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
+    let has_length = |type_id| has_length(graph.type_name(type_id)) || is_more(type_id);
+    let is_sized: Vec<bool> = graph.types().ids().map(has_length).collect();
+    let count = graph.node_types(0..graph.node_count()).filter(|type_id| is_sized[type_id.index()]).count();
+    dump.check_rows_memory(count as u64, BYTES_PER_LENGTH)
 }
 
 /// Bytes of an object's field: its value, and its place on the way to the end of a path.

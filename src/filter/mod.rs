@@ -7,6 +7,8 @@
 //! Not here: what is done with the objects (see `answers`), options (see `cli`).
 
 mod bind;
+mod collection_elements;
+mod collection_sizes;
 mod column;
 mod error;
 mod expression_tree;
@@ -25,9 +27,12 @@ use column::FilterColumn;
 use expression_tree::{Condition, Predicate, TestSubject};
 use mask::DumpColumns;
 
+pub(crate) use collection_elements::{CollectionReader, ElementPart, FoundElements};
+pub(crate) use collection_sizes::{FoundCollection, collections_of, references_but_class};
 pub use error::{FilterError, FilterProblem};
 pub use field_selection::FieldSelection;
-pub(crate) use fields::{FieldPathValue, FieldValues, PathEnd, visit_path_ends, visit_shown_values};
+pub(crate) use field_selection::PathStep;
+pub(crate) use fields::{FieldPathValue, FieldValues, PathEnd, types_with_field, visit_path_ends, visit_shown_values};
 
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeSet};
@@ -40,7 +45,7 @@ pub struct Filter {
     /// The first of them that was written as a pattern of classes.
     first_of_classes: usize,
     /// Paths that are named in any of them.
-    field_paths: Vec<Vec<String>>,
+    field_paths: Vec<Vec<PathStep>>,
 }
 
 impl Filter {

@@ -3,6 +3,7 @@
 use super::column::{FilterColumn, ValueKind};
 use super::error::FilterError;
 use super::expression_tree::{Condition, FilterTest, Predicate, TestSubject};
+use super::field_selection::PathStep;
 use super::number::{Comparison, Number, NumberError};
 use super::word_scanner::{KEYWORDS, MAX_FIELD_PATHS, WordScanner};
 use crate::analysis::type_patterns::TypePattern;
@@ -26,7 +27,7 @@ const COMPARISON_SIGNS: [(&str, Comparison); 8] = [
 ];
 
 /// Reads an expression; paths of fields are added to `fields`.
-pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Condition, FilterError> {
+pub(super) fn parse(text: &str, fields: &mut Vec<Vec<PathStep>>) -> Result<Condition, FilterError> {
     let mut parser = FilterParser { scanner: WordScanner::new(text), fields, nested_count: 0 };
     if text.len() > MAX_EXPRESSION_BYTES {
         return Err(parser
@@ -45,7 +46,7 @@ pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Conditi
 struct FilterParser<'t, 'f> {
     scanner: WordScanner<'t>,
     /// Paths of fields that were named so far.
-    fields: &'f mut Vec<Vec<String>>,
+    fields: &'f mut Vec<Vec<PathStep>>,
     /// Parentheses and `not`s that are open.
     nested_count: usize,
 }

@@ -1,6 +1,7 @@
 //! The words of an expression, one after another.
 
 use super::FilterError;
+use super::field_selection::PathStep;
 use super::number::Number;
 
 /// Fields that a path has at most.
@@ -155,23 +156,43 @@ impl<'t> WordScanner<'t> {
         Some((number, unit, unit_at))
     }
 
-    /// A dotted path of names, if one comes next: `.user.name`, `.map."a key"`.
-    pub(super) fn take_path(&mut self) -> Result<Option<Vec<String>>, FilterError> {
+    /// A dotted path of names, if one comes next, with keys and numbers of elements: `.user.name`, `.map["a key"]`, `.list[0]`,
+    /// `."a name"`.
+    pub(super) fn take_path(&mut self) -> Result<Option<Vec<PathStep>>, FilterError> {
         let start = self.skip_to_next_word();
-        let mut names = Vec::new();
-        while let Some(rest) = self.rest().strip_prefix('.') {
-            let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');
-            let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
-            self.position += 1 + name.len();
-            match name.is_empty() && rest.starts_with(['\'', '"']) {
-                true => names.extend(self.take_quoted()?),
-                false if name.is_empty() => return Err(self.error(self.position, "the name of a field is missing")),
-                false => names.push(name.to_string()),
+        let mut steps = Vec::new();
+        loop {
+            if let Some(rest) = self.rest().strip_prefix('.') {
+                let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');
+                let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+                self.position += 1 + name.len();
+                match name.is_empty() && rest.starts_with(['\'', '"']) {
+                    true => steps.extend(self.take_quoted()?.map(PathStep::Field)),
+                    false if name.is_empty() => return Err(self.error(self.position, "the name of a field is missing")),
+                    false => steps.push(PathStep::Field(name.to_string())),
+                }
+            } else if let Some(rest) = self.rest().strip_prefix('[').filter(|_| !steps.is_empty()) {
+                self.position += 1;
+                let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#' | '-' | '.');
+                let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+                self.position += word.len();
+                steps.push(match (word.is_empty(), rest.starts_with(['\'', '"'])) {
+                    (true, true) => PathStep::Key(self.take_quoted()?.unwrap_or_default()),
+                    (true, false) => {
+                        return Err(self.error(self.position, "a key in quotes or a number is expected behind ["));
+                    }
+                    _ => PathStep::Word(word.to_string()),
+                });
+                if !self.rest().starts_with(']') {
+                    return Err(self.error(self.position, "] is expected here"));
+                }
+                self.position += 1;
+            } else {
+                return Ok((!steps.is_empty()).then_some(steps));
             }
-            if names.len() > MAX_FIELDS_PER_PATH {
+            if steps.len() > MAX_FIELDS_PER_PATH {
                 return Err(self.error(start, format!("a path has at most {} fields", MAX_FIELDS_PER_PATH)));
             }
         }
-        Ok((!names.is_empty()).then_some(names))
     }
 }

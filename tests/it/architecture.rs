@@ -51,7 +51,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
         &["files", "graph", "allocations", "input", "analysis", "index", "units"],
         &["rayon", "serde", "thiserror"],
     ),
-    ("filter", &["graph", "input", "analysis", "dump"], &["rayon", "thiserror", "unicode_width"]),
+    ("filter", &["graph", "input", "analysis", "dump"], &["rayon", "rustc_hash", "thiserror", "unicode_width"]),
     (
         "answers",
         &["graph", "allocations", "input", "analysis", "dump", "filter", "names", "units", "parallel", "sort"],
@@ -139,6 +139,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
             "clap_mangen",
             "rayon",
             "rustix",
+            "serde_json",
             "sysinfo",
             "terminal_size",
             "windows_sys",

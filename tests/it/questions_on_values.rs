@@ -384,22 +384,34 @@ fn bytes_outside_the_heap_are_those_of_buffers_that_own_them() {
     assert!(run(&["stats", CHAT, "--off-heap"]).expect_code(2).stderr.contains("outside the heap"));
 }
 
-/// Each row of the document's table is asked; the numbers are those of an independent pass over the dump.
+/// Each row of the document's tables is asked; the numbers are those of an independent pass over the dump.
 #[test]
 fn queries_of_other_tools_are_answered() {
     let text = std::fs::read_to_string(crate::common::cmd::project("docs/coming-from.md")).expect("readable");
-    let section = text.split("\n## OQL\n").nth(1).and_then(|text| text.split("\n## ").next()).expect("a section");
+    for (title, dump, least) in [
+        ("OQL", ZOO, 25),
+        ("YourKit and JProfiler", ZOO, 12),
+        ("jmap, hprof-analyzer and hprof-slurp", ZOO, 6),
+        ("LeakCanary", "fixtures/hprof/android.hprof", 4),
+        ("dotnet-dump and SOS", "fixtures/gcdump/small-net9.gcdump.zst", 8),
+    ] {
+        let section = text.split(&format!("\n## {title}\n")).nth(1).and_then(|text| text.split("\n## ").next());
+        ask_queries_of(section.expect(title), dump, least);
+    }
+}
+
+fn ask_queries_of(section: &str, dump: &str, least: usize) {
     let rows: Vec<Vec<&str>> = section
         .lines()
         .filter(|line| line.contains("| `heapdump "))
         .map(|line| line.split(" | ").map(|cell| cell.trim_matches([' ', '|', '`'])).collect())
         .collect();
-    assert!(rows.len() >= 25, "{}", rows.len());
+    assert!(rows.len() >= least, "{}", rows.len());
     for row in rows {
         let [query, command, expected] = row[..] else { panic!("three cells: {row:?}") };
         let words = shlex::split(command).expect("words");
         let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-        let answer = run(&[&words[..], &[ZOO, "-q", "-f", "json"]].concat()).expect_code(0).json();
+        let answer = run(&[&words[..], &[dump, "-q", "-f", "json"]].concat()).expect_code(0).json();
         let rows = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
         let groups = [rows("types"), rows("groups")].concat();
         let sum = |key: &str, path: &str| -> Option<u64> {
@@ -416,5 +428,274 @@ fn queries_of_other_tools_are_answered() {
         };
         let number = number.filter(|_| expected != "-").map_or("-".to_string(), |number| number.to_string());
         assert_eq!(number, expected.replace(',', ""), "{query}");
+    }
+}
+
+/// Maps in maps, lists, sets and arrays, and what they say of themselves.
+#[test]
+fn sizes_and_elements_of_collections_are_fields() {
+    let selected = |class: &str, paths: &str, n: &str| -> Vec<Value> {
+        let args = ["list", ZOO, "-q", "-f", "json", "-n", n, "--type", class, "--select", paths];
+        run(&args).expect_code(0).json()["objects"].as_array().expect("objects").clone()
+    };
+    // Of each collection as many as its entries are.
+    for class in
+        ["=java.util.HashSet", "=java.util.ImmutableCollections$ListN", "=java.util.concurrent.ConcurrentHashMap"]
+    {
+        for row in selected(class, ".size,.length", "5") {
+            let shown = run(&["show", row["id"].as_str().expect("an id"), ZOO, "--entries", "-q", "-f", "json"]);
+            let entries = &shown.expect_code(0).json()["collection"]["entries"];
+            assert_eq!([&row["fields"][".size"], &row["fields"][".length"]], [entries; 2], "{row}");
+        }
+    }
+    let texts = run(&[
+        "list",
+        ZOO,
+        "-q",
+        "-f",
+        "json",
+        "-n",
+        "50",
+        "--type",
+        "=java.lang.String",
+        "--select",
+        ".length",
+        "--values",
+    ]);
+    for row in texts.expect_code(0).json()["objects"].as_array().expect("objects") {
+        let text = row["value"].as_str().expect("a text");
+        assert!(
+            row["truncated"] == json!(true) || row["fields"][".length"] == json!(text.encode_utf16().count()),
+            "{row}"
+        );
+    }
+    // Sums are those of the list; groups too.
+    let sets = selected("=java.util.HashSet", ".size", "0");
+    let sizes: Vec<u64> = sets.iter().map(|row| row["fields"][".size"].as_u64().expect("a size")).collect();
+    let row = rows(&["stats", ZOO, "--type", "=java.util.HashSet", "--sum", ".size"]).remove(0);
+    assert_eq!((&row["sum"][".size"], &row["nulls"][".size"]), (&json!(sizes.iter().sum::<u64>()), &json!(0)));
+    let by_size = rows(&["stats", ZOO, "--type", "=java.util.HashSet", "--by", ".size"]);
+    let ones = by_size.iter().find(|row| row["group"] == "1").expect("a row");
+    assert_eq!(ones["objects"], json!(sizes.iter().filter(|size| **size == 1).count()));
+    let large = run(&["list", ZOO, "-q", "-f", "json", "--type", "=java.util.HashSet", "--where", ".size >= 10"]);
+    assert_eq!(large.expect_code(0).json()["found"], json!(sizes.iter().filter(|size| **size >= 10).count()));
+    // Elements by their keys.
+    let properties = run(&["info", ZOO, "--properties", "--secrets", "-q", "-f", "json"]).expect_code(0).json();
+    let path = ".map[\"java.home\"]";
+    let found = selected("=java.util.Properties", path, "0");
+    let homes: Vec<&Value> = found.iter().map(|row| &row["fields"][path]).filter(|home| home.is_string()).collect();
+    assert_eq!(homes, [&properties["properties"]["java.home"]]);
+    let asked = run(&["list", ZOO, "-q", "--ids", "--where", ".map[\"java.home\"].size > 5"]).expect_code(0).stdout;
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    let wrong = run(&["list", ZOO, "--select", ".map[]"]).expect_code(2).stderr;
+    assert!(wrong.contains("a key in quotes or a number is expected behind ["), "{wrong}");
+}
+
+/// A map of orders by number in a holder: its elements are one step of a path.
+#[test]
+fn paths_tell_elements_by_their_keys() {
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", reference)], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
+    let set = dump.class("java.util.HashSet", object, &[("map", reference)], &[]);
+    let fields = [("key", reference), ("value", reference), ("next", reference)];
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let array = dump.class("java.util.HashMap$Node[]", object, &[], &[]);
+    let list = dump.class("java.util.ArrayList", object, &[("size", Held::Int(0)), ("elementData", reference)], &[]);
+    let objects = dump.class("java.lang.Object[]", object, &[], &[]);
+    let order = dump.class("shop.Order", object, &[("lines", reference)], &[]);
+    let store = dump.class("shop.Store", object, &[("orders", reference)], &[]);
+    dump.instance(0x100, string, &[Held::Reference(0x110)]);
+    dump.primitives(0x110, 5, 2, &units("abc \"1\""));
+    // store -> map -> table -> node -> node -> order -> list -> array -> order -> set -> map ... -> order
+    dump.instance(0x200, store, &[Held::Reference(0x210)]);
+    dump.instance(0x210, map, &[Held::Int(2), Held::Reference(0x220)]);
+    dump.references(0x220, array, &[0, 0x230]);
+    dump.instance(0x230, node, &[Held::Reference(0), Held::Reference(0), Held::Reference(0x240)]);
+    dump.instance(0x240, node, &[Held::Reference(0x100), Held::Reference(0x250), Held::Reference(0)]);
+    dump.instance(0x250, order, &[Held::Reference(0x260)]);
+    dump.instance(0x260, list, &[Held::Int(3), Held::Reference(0x270)]);
+    dump.references(0x270, objects, &[0, 0, 0x280, 0]);
+    dump.instance(0x280, order, &[Held::Reference(0x290)]);
+    dump.instance(0x290, set, &[Held::Reference(0x2a0)]);
+    dump.instance(0x2a0, map, &[Held::Int(1), Held::Reference(0x2b0)]);
+    dump.references(0x2b0, array, &[0x2c0]);
+    dump.instance(0x2c0, node, &[Held::Reference(0x2d0), Held::Reference(0x999), Held::Reference(0)]);
+    dump.instance(0x2d0, order, &[Held::Reference(0)]);
+    dump.root(0x200);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("made.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let path = path.display().to_string();
+    let answer = run(&["roots", "0x2d0", &path, "-q", "-f", "json"]).expect_code(0).json();
+    let nodes = answer["paths"][0]["nodes"].as_array().expect("nodes").clone();
+    // No step is left out of JSON.
+    assert_eq!((nodes.len(), &answer["paths"][0]["length"]), (14, &json!(13)));
+    let of = |id: &str| nodes.iter().find(|node| node["id"] == id).expect("a node").clone();
+    let entry = of("0x250");
+    assert_eq!(entry["reference"], json!("[\"abc \\\"1\\\"\"]"));
+    assert_eq!(entry["via"], json!(["java.util.HashMap$Node[]", "java.util.HashMap$Node", "java.util.HashMap$Node"]));
+    assert_eq!((&of("0x280")["reference"], &of("0x280")["via"]), (&json!("[2]"), &json!(["java.lang.Object[]"])));
+    assert_eq!(of("0x2d0")["reference"], json!("[shop.Order 0x2d0]"));
+    assert_eq!(of("0x2d0")["via"].as_array().map(Vec::len), Some(3));
+    assert_eq!((&of("0x210")["reference"], &of("0x210")["via"]), (&json!(".orders"), &Value::Null));
+    let drawn = run(&["roots", "0x2d0", &path, "-q", "--pretty"]).expect_code(0).stdout;
+    assert!(drawn.contains("[\"abc \\\"1\\\"\"]") && !drawn.contains("HashMap$Node"), "{drawn}");
+    let all = run(&["roots", "0x2d0", &path, "-q", "--pretty", "--all-steps"]).expect_code(0).stdout;
+    assert!(all.contains("HashMap$Node"), "{all}");
+    // The same way as a path of fields.
+    let selected = [".orders[\"abc \"\"1\"\"\"].lines[2].lines.size", ".orders.size", ".orders[x].lines"];
+    let args = ["list", &path, "-q", "-f", "json", "--type", "=shop.Store", "--select", &selected.join(",")];
+    let fields = run(&args).expect_code(0).json()["objects"][0]["fields"].clone();
+    assert_eq!(selected.map(|path| fields[path].clone()), [json!(1), json!(2), Value::Null]);
+}
+
+#[test]
+fn objects_are_data() {
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", reference)], &[]);
+    let integer = dump.class("java.lang.Integer", object, &[("value", Held::Int(0))], &[]);
+    let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
+    let fields = [("key", reference), ("value", reference), ("next", reference)];
+    let node = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let array = dump.class("java.util.HashMap$Node[]", object, &[], &[]);
+    let list = dump.class("java.util.ArrayList", object, &[("size", Held::Int(0)), ("elementData", reference)], &[]);
+    let objects = dump.class("java.lang.Object[]", object, &[], &[]);
+    let date = dump.class(
+        "java.time.LocalDate",
+        object,
+        &[("year", Held::Int(0)), ("month", Held::Int(0)), ("day", Held::Int(0))],
+        &[],
+    );
+    let own = [
+        ("name", reference),
+        ("ratio", Held::Double(0.0)),
+        ("parts", reference),
+        ("next", reference),
+        ("day", reference),
+    ];
+    let thing = dump.class("shop.Thing", object, &own, &[]);
+    let text = |dump: &mut JavaDump, id: u64, units: &[u8]| {
+        dump.instance(id, string, &[Held::Reference(id + 8)]);
+        dump.primitives(id + 8, 5, 2, units);
+    };
+    text(&mut dump, 0x100, &units("a \u{1F600}"));
+    text(&mut dump, 0x120, &[0xD8, 0x00]);
+    text(&mut dump, 0x140, &units(&"k".repeat(1 << 20)));
+    dump.instance(0x160, integer, &[Held::Int(-7)]);
+    dump.instance(0x170, date, &[Held::Int(2026), Held::Int(11), Held::Int(26)]);
+    let mut add = |id: u64, [name, parts, next, day]: [u64; 4], ratio: f64| {
+        let [name, parts, next, day] = [name, parts, next, day].map(Held::Reference);
+        dump.instance(id, thing, &[name, Held::Double(ratio), parts, next, day]);
+    };
+    // In a circle; keys of a text, a number and half a character.
+    add(0x200, [0x100, 0x300, 0x210, 0x170], f64::NAN);
+    add(0x210, [0x120, 0x400, 0x200, 0xdead], 0.5);
+    // A chain of 10,000.
+    for at in 0..10_000u64 {
+        add(0x10_0000 + 16 * at, [0, 0, 0x10_0000 + 16 * (at + 1), 0], 1.0);
+    }
+    dump.instance(0x300, list, &[Held::Int(4), Held::Reference(0x310)]);
+    dump.references(0x310, objects, &[0x100, 0, 0x160, 0x300]);
+    dump.instance(0x400, map, &[Held::Int(3), Held::Reference(0x410)]);
+    dump.references(0x410, array, &[0x420, 0x430, 0x440]);
+    for (id, key, value) in [(0x420, 0x100, 0x160), (0x430, 0x160, 0), (0x440, 0x140, 0x200)] {
+        dump.instance(id, node, &[key, value, 0].map(Held::Reference));
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("made.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let path = path.display().to_string();
+    let data = |id: &str, more: &[&str]| {
+        run(&[&["show", id, &path, "-q", "-f", "json"], more].concat()).expect_code(0).json()["json"].clone()
+    };
+    let stub = |id: &str, class: &str| json!({"@type": class, "@id": id});
+    assert_eq!(
+        data("0x200", &["--deep", "0"]),
+        json!({"@type": "shop.Thing", "@id": "0x200", "name": "a \u{1F600}", "ratio": "NaN",
+            "parts": stub("0x300", "java.util.ArrayList"), "next": stub("0x210", "shop.Thing"), "day": "2026-11-26"})
+    );
+    let deep = data("0x200", &["--deep", "3", "--deep-bytes", "4MiB"]);
+    assert_eq!(deep["parts"], json!(["a \u{1F600}", null, -7, {"@ref": "0x300"}]));
+    assert_eq!(deep["next"]["next"], json!({"@ref": "0x200"}));
+    assert_eq!((&deep["next"]["name"], &deep["next"]["day"]), (&json!("\u{FFFD}"), &json!({"@ref": "0xdead"})));
+    // A key that is longer than what is read of all is no name.
+    let entries = deep["next"]["parts"].as_array().expect("entries");
+    assert_eq!(entries[..2], [json!({"key": "a \u{1F600}", "value": -7}), json!({"key": -7, "value": null})]);
+    assert_eq!(entries[2], json!({"key": "k".repeat(1 << 20), "value": {"@ref": "0x200"}}));
+    // 1 MiB of texts, and what was told before took some of it.
+    let cut = data("0x200", &["--deep", "3"]);
+    let key = &cut["next"]["parts"][2]["key"];
+    assert!(key["@more"].as_u64().is_some_and(|more| more > 0 && more < 200), "{}", key["@more"]);
+    assert_eq!(cut["next"]["@more"], json!(2));
+    // So many levels, then a stub; never a stack that overflows.
+    let mut chain = &data("0x100000", &["--deep", "32"]);
+    let mut levels = 0;
+    while chain["next"].is_object() {
+        (chain, levels) = (&chain["next"], levels + 1);
+    }
+    assert_eq!((levels, chain.as_object().map(|stub| stub.len())), (33, Some(2)));
+    assert_eq!(data("0x200", &["--deep", "3", "--deep-values", "3"])["@more"], json!(3));
+    let lines =
+        run(&["list", &path, "-q", "-f", "jsonl", "--type", "=java.time.LocalDate", "--deep", "0"]).expect_code(0);
+    let lines: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["json"]), (1, &json!("2026-11-26")));
+    assert!(run(&["show", "0x200", &path, "--deep", "1"]).expect_code(2).stderr.contains("add -f json"));
+    run(&["show", "0x200", &path, "-f", "json", "--deep", "33"]).expect_code(2);
+}
+
+#[test]
+fn bytes_outside_the_heap_are_facts_of_a_file() {
+    let answer = run(&["info", ZOO, "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(answer["off_heap_bytes"], json!(128_651_445));
+    assert!(run(&["info", CHAT, "-q", "-f", "json"]).expect_code(0).json().get("off_heap_bytes").is_none());
+}
+
+/// Each side of a diff, and each dump of a trend, has what `stats` says of it.
+#[test]
+fn diffs_and_trends_are_grouped_as_histograms() {
+    const SHOPS: [&str; 2] = ["fixtures/hprof/shop-old.hprof.zst", "fixtures/hprof/shop-new.hprof.zst"];
+    for by in [".number", ".size", "owner", "owner=package", "loader", "package", "superclass"] {
+        // Objects and bytes by group; the program's own and what goes to them.
+        let of_file = |file: &&str| -> BTreeMap<String, [u64; 2]> {
+            let number = |row: &Value, key: &str| row[key].as_u64().unwrap_or(0);
+            let sum = |row: &Value, own: &str, charged: &str| number(row, own) + number(row, charged);
+            let group = |row: &Value| {
+                let amounts = [sum(row, "objects", "charged_objects"), sum(row, "shallow_bytes", "charged_bytes")];
+                (row["group"].as_str().expect("a name").to_string(), amounts)
+            };
+            rows(&["stats", file, "--by", by]).iter().map(group).filter(|(_, amounts)| amounts[0] > 0).collect()
+        };
+        let expected: Vec<BTreeMap<String, [u64; 2]>> = SHOPS.iter().map(of_file).collect();
+        let trend = run(&["trend", SHOPS[0], SHOPS[1], "--by", by, "--all", "--min-growth", "0", "-q", "-f", "json"]);
+        for row in trend.expect_code(0).json()["groups"].as_array().expect("groups") {
+            let name = row["group"].as_str().expect("a name");
+            let of_dump = |place: usize| expected[place].get(name).copied().unwrap_or_default();
+            let found = [0, 1]
+                .map(|place| [&row["objects"][place], &row["bytes"][place]].map(|one| one.as_u64().expect("a number")));
+            assert_eq!(found, [of_dump(0), of_dump(1)], "{by} {name}");
+        }
+        if by == "owner=package" {
+            continue;
+        }
+        let diff = run(&["diff", SHOPS[0], SHOPS[1], "--by", by, "--all", "-q", "-f", "json"]).expect_code(0).json();
+        let groups = diff["groups"].as_array().expect("groups");
+        let names: std::collections::BTreeSet<&String> = expected.iter().flat_map(BTreeMap::keys).collect();
+        assert_eq!(groups.len(), names.len(), "{by}");
+        for row in groups {
+            let name = row["group"].as_str().expect("a name");
+            let of_dump = |place: usize| expected[place].get(name).copied().unwrap_or_default();
+            let found = [["objects_old", "shallow_bytes_old"], ["objects_new", "shallow_bytes_new"]]
+                .map(|keys| keys.map(|key| row[key].as_u64().expect("a number")));
+            assert_eq!(found, [of_dump(0), of_dump(1)], "{by} {name}");
+        }
+    }
+    let histogram = "fixtures/sos_dumpheap/core3.txt";
+    for question in [&["--sum", ".size"][..], &["--off-heap"], &["--by", ".size"]] {
+        run(&[&["stats", histogram], question].concat()).expect_code(2);
     }
 }

@@ -58,8 +58,9 @@ fn diff_without_problems(old: &OpenDump, new: &OpenDump, options: &DiffOptions) 
                 DiffBy::Objects => Some(diff_by_object(old, new, options)?),
                 _ => None,
             };
-            let side =
-                |dump, row_bytes| DumpSide::find(dump, &options.scope, options.by, options.with_retained, row_bytes);
+            let side = |dump, bytes| {
+                DumpSide::find(dump, &options.scope, (options.by, options.field.as_ref()), options.with_retained, bytes)
+            };
             let old = side(old, 0)?;
             let new = side(new, old.row_memory_bytes)?;
             let roots_inferred = old.roots_inferred || new.roots_inferred;

@@ -8,9 +8,10 @@ use crate::analysis::diff::saturating_delta;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::TypePattern;
 use crate::answers::allocation_heaps::AllocationHeapChoice;
-use crate::answers::dump_comparison::{SHALLOW_DELTA, TOTAL_DELTA};
+use crate::answers::dump_comparison::{SHALLOW_DELTA, TOTAL_DELTA, group_word};
 use crate::answers::limit_result::LimitResult;
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
+use crate::filter::FieldSelection;
 use crate::sort;
 use crate::units::{count_with_noun, format_bytes};
 
@@ -23,6 +24,8 @@ pub struct DiffOptions {
     pub heaps: AllocationHeapChoice,
     /// Kind of the rows.
     pub by: DiffBy,
+    /// The field whose values are the rows, of [`GroupBy::Field`].
+    pub field: Option<FieldSelection>,
     /// Retained bytes of groups too: a lower bound, by the dominator tree.
     pub with_retained: bool,
     /// Rows that did not change too.
@@ -42,7 +45,7 @@ impl DiffOptions {
         let mut line = CommandLine::new("diff");
         match self.by {
             DiffBy::Groups(GroupBy::Type) => &mut line,
-            DiffBy::Groups(by) => line.add_option("--by", Some(by.name())),
+            DiffBy::Groups(by) => line.add_option("--by", Some(group_word(by, self.field.as_ref()))),
             DiffBy::Paths => line.add_word("--paths"),
             DiffBy::RootKinds => line.add_word("--roots"),
             DiffBy::Backtraces => line.add_option("--by", Some("backtrace")),

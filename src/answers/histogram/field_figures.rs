@@ -8,7 +8,7 @@ use crate::answers::figure::{ColumnUnit, Figure};
 use crate::answers::groups::Groups;
 use crate::answers::histogram_row::{FieldFigureOfRow, FieldFiguresOfRow, FieldNumber};
 use crate::dump::OpenDump;
-use crate::filter::{FieldSelection, PathEnd, visit_path_ends, visit_shown_values};
+use crate::filter::{FieldSelection, PathEnd, PathStep, visit_path_ends, visit_shown_values};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ShownValue, Value};
 
@@ -55,7 +55,7 @@ impl FieldFunction {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldFigures {
     /// Of which fields, each once.
-    paths: Vec<(Arc<str>, Vec<String>)>,
+    paths: Vec<(Arc<str>, Vec<PathStep>)>,
     /// What is told, and the place of the field.
     figures: Vec<(FieldFunction, usize)>,
 }
@@ -63,10 +63,10 @@ pub struct FieldFigures {
 impl FieldFigures {
     /// Adds what is told of some fields; nothing comes twice.
     pub fn add_fields(&mut self, function: FieldFunction, fields: &FieldSelection) {
-        for (text, names) in fields.paths().zip(fields.names()) {
-            let known = self.paths.iter().position(|(_, known)| known == names);
+        for (text, steps) in fields.paths().zip(fields.steps()) {
+            let known = self.paths.iter().position(|(_, known)| known == steps);
             let place = known.unwrap_or_else(|| {
-                self.paths.push((text.into(), names.to_vec()));
+                self.paths.push((text.into(), steps.to_vec()));
                 self.paths.len() - 1
             });
             if !self.figures.contains(&(function, place)) {
@@ -97,7 +97,7 @@ impl FieldFigures {
         let slots = groups.names.len().saturating_mul(fields);
         dump.check_rows_memory(slots as u64, size_of::<FieldTotals>() as u64)?;
         let totals = Mutex::new((vec![FieldTotals::default(); slots], Vec::<(NodeId, u32)>::new()));
-        let names: Vec<Vec<String>> = self.paths.iter().map(|(_, names)| names.clone()).collect();
+        let paths: Vec<Vec<PathStep>> = self.paths.iter().map(|(_, steps)| steps.clone()).collect();
         let slot_of = |node: NodeId, path: usize| {
             let group = groups.group_of(node) as usize;
             (group < groups.names.len()).then(|| group * fields + path)
@@ -117,7 +117,7 @@ impl FieldFigures {
                 }
             }
         };
-        visit_path_ends(dump, graph, &names, &add)?;
+        visit_path_ends(dump, graph, &paths, &add)?;
         let (mut totals, mut references) = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
         dump.check_rows_memory(references.len() as u64, 12)?;
         references.sort_unstable();

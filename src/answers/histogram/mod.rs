@@ -2,14 +2,13 @@
 
 mod class_tree;
 mod field_figures;
-mod field_groups;
 mod options;
-mod owners;
 mod rows;
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::allocation_heaps::HeapRow;
+use super::field_groups::groups_by_field;
 use super::figure::{
     ALLOCATED_BYTES, ALLOCATIONS, CHARGED_BYTES, CHARGED_OBJECTS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES,
     ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES,
@@ -20,6 +19,7 @@ use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repea
 use super::histogram_row::RowAmounts;
 use super::limit_result::LimitResult;
 use super::off_heap::off_heap_buffers;
+use super::owners::{FIGURES_OF_OWNERS, rows_of_owners};
 use super::problems::problems_of;
 use super::rows::sort_first;
 pub use super::shared::histogram_row::LoaderRow;
@@ -40,9 +40,7 @@ use crate::parallel;
 use crate::units::format_bytes;
 use class_tree::class_tree_rows;
 pub use field_figures::{FieldFigures, FieldFunction};
-use field_groups::groups_by_field;
 pub use options::*;
-use owners::{FIGURES_OF_OWNERS, rows_of_owners};
 pub use rows::*;
 
 /// Objects and bytes of a dump by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
@@ -324,6 +322,9 @@ fn histogram_from_type_counts(
     }
     if options.group_by.is_by_package() && info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
+    }
+    if options.with_off_heap || !options.field_figures.is_empty() {
+        return Err(AnswerError::NeedsObjects);
     }
     let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
     for (at, &(name, objects, shallow_bytes)) in types.iter().enumerate() {

@@ -9,6 +9,7 @@ use crate::answers::figure::{
     REACHABLE_BYTES, REACHABLE_OBJECTS, RETAINED, SHALLOW,
 };
 use crate::answers::histogram::field_figures::FieldFigures;
+use crate::answers::shared::TypeOwnership;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
 use crate::filter::FieldSelection;
 
@@ -132,13 +133,4 @@ impl HistogramOptions {
         self.heaps.add_to(&mut line);
         line
     }
-}
-
-/// Types of libraries, besides those of the runtime, and types of the program.
-#[derive(Debug, Clone, Default)]
-pub struct TypeOwnership {
-    /// Types of libraries too.
-    pub libraries: Vec<TypePattern>,
-    /// Types of the program, whatever libraries are called.
-    pub mine: Vec<TypePattern>,
 }

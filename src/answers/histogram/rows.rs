@@ -10,9 +10,9 @@ use crate::answers::figure::{
 };
 use crate::answers::groups::Groups;
 use crate::answers::histogram::options::RetainedBy;
-use crate::answers::histogram::owners::no_owner_note;
 use crate::answers::histogram_row::{HistogramRow, KeyedValue, Totals};
 use crate::answers::limit_result::LimitResult;
+use crate::answers::owners::no_owner_note;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::answers::{Figure, GroupBy};

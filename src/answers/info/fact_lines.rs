@@ -124,6 +124,10 @@ impl FactCollector<'_> {
         if let Some(bytes) = info.dominators_bytes {
             self.add_line("dominators", format!("at most {} of memory beside the graph", (self.size_text)(bytes)));
         }
+        self.add_field("off_heap_bytes", info.off_heap_bytes);
+        if let Some(bytes) = info.off_heap_bytes.filter(|bytes| *bytes > 0) {
+            self.add_line("off heap", format!("{} that buffers own outside the heap", (self.size_text)(bytes)));
+        }
         self.add_field_and_line("trailer", "trailer", info.trailer.as_ref());
         self.add_field("sizes", info.sizes.as_ref());
         self.add_field_and_line("reason", "written after", info.reason.as_ref());

@@ -14,13 +14,14 @@ use crate::analysis::heap_total::AllocationHeapTotal;
 use crate::analysis::histogram::{GroupTally, tally_section};
 use crate::answers::allocation_heaps::{HeapRow, pids_and_parts};
 use crate::answers::figure::{ALLOCATED_BYTES, ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW};
+use crate::answers::off_heap::off_heap_buffers;
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
 use crate::answers::times_and_file_names::{shared_folder_of, utc_text};
 use crate::answers::{AnswerError, CommandLine, Figure, Limits};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
-use crate::input::{FormatInfo, Loss, SnapshotInfo};
+use crate::input::{FormatInfo, Loss, Runtime, SnapshotInfo};
 use crate::units::count_with_noun;
 use crate::{parallel, sort};
 
@@ -124,6 +125,9 @@ pub struct ObjectInfo {
     /// Memory that the dominator tree takes beside the graph, at the most; `None` without references.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dominators_bytes: Option<u64>,
+    /// Bytes outside the heap that buffers of Java own; `None` of other dumps, and without values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_heap_bytes: Option<u64>,
     /// Root records by kind, of all sections.
     #[serde(skip)]
     pub roots_by_kind: BTreeMap<String, u64>,
@@ -397,6 +401,10 @@ fn info_of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessS
             .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),
         snapshots: info.snapshots.iter().enumerate().map(|(at, snapshot)| snapshot_row(at + 1, snapshot)).collect(),
         dominators_bytes: Some(dump.dominators_bytes()),
+        off_heap_bytes: (info.runtime() == Some(Runtime::Java))
+            .then(|| off_heap_buffers(dump, graph).ok())
+            .flatten()
+            .map(|buffers| buffers.iter().fold(0, |sum: u64, buffer| sum.saturating_add(buffer.bytes))),
         roots_by_kind: roots.all,
     }
 }
@@ -420,6 +428,7 @@ fn info_of_class_histograms(dump: &OpenDump) -> ObjectInfo {
         sampled: None,
         snapshots: info.snapshots.iter().enumerate().map(row).collect(),
         dominators_bytes: None,
+        off_heap_bytes: None,
         roots_by_kind: BTreeMap::new(),
     }
 }

@@ -9,6 +9,7 @@ pub use rows::ReferenceRows;
 use serde::Serialize;
 
 use crate::analysis::dominators::Dominator;
+use crate::answers::object_data::{DataOptions, DataReader, ObjectData};
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::{LocationRow, ROWS_READ_TOGETHER, is_false, unreached_note};
 use crate::answers::values::{FieldRow, ShownValue, ValueReader};
@@ -27,12 +28,14 @@ pub struct ObjectOptions {
     pub max_references: Option<usize>,
     /// With the elements of a collection, as many.
     pub with_entries: bool,
+    /// With its data.
+    pub data: Option<DataOptions>,
 }
 
 impl ObjectOptions {
     /// All about an object.
     pub fn new(object: ObjectId) -> Self {
-        ObjectOptions { object, scope: ScopeOptions::default(), max_references: None, with_entries: false }
+        ObjectOptions { object, scope: ScopeOptions::default(), max_references: None, with_entries: false, data: None }
     }
 
     /// The command line that asks the same.
@@ -40,6 +43,7 @@ impl ObjectOptions {
         let mut line = CommandLine::new("show");
         line.add_option("-n", Some(&self.max_references.unwrap_or(0).to_string()));
         line.add_switch("--entries", self.with_entries);
+        DataOptions::add_to(self.data, &mut line);
         self.scope.add_to(&mut line);
         line.add_word(self.object.to_string());
         line
@@ -63,6 +67,9 @@ pub struct ObjectAnswer<'d> {
     /// The elements of a collection, where they were asked for.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub entries: Option<CollectionEntries>,
+    /// It as data, where that was asked for.
+    #[serde(rename = "json", skip_serializing_if = "Option::is_none")]
+    pub data: Option<ObjectData>,
     /// References of the object, in the order of the dump, repeats kept, weak ones too.
     pub references: ReferenceRows<'d>,
     /// Objects that refer to it, by section and id, weak ones too.
@@ -130,6 +137,8 @@ pub struct ShowOptions {
     pub max_references: Option<usize>,
     /// With the elements of collections, as many of each.
     pub with_entries: bool,
+    /// With the data of each.
+    pub data: Option<DataOptions>,
 }
 
 /// Objects that were asked for.
@@ -172,10 +181,10 @@ impl<'d> ShownObjects<'d> {
 /// # Errors
 /// As [`object`]: for one object that is not there none is shown.
 pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObjects<'d>, AnswerError> {
-    let &ShowOptions { ref objects, ref scope, max_references, with_entries } = options;
+    let &ShowOptions { ref objects, ref scope, max_references, with_entries, data } = options;
     let of = |id: &ObjectId| {
         let scope = scope.clone();
-        object(dump, &ObjectOptions { scope, max_references, with_entries, ..ObjectOptions::new(id.clone()) })
+        object(dump, &ObjectOptions { scope, max_references, with_entries, data, ..ObjectOptions::new(id.clone()) })
     };
     Ok(match &objects[..] {
         [id] => ShownObjects::One(Box::new(of(id)?)),
@@ -226,6 +235,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         },
         false => None,
     };
+    let data = options.data.map(|options| DataReader::find(dump, options)?.data(node)).transpose()?;
     let said = values.and_then(|values| values.value_in_words(node, value.as_ref()));
     Ok(ObjectAnswer {
         object: ShownObject {
@@ -252,6 +262,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
         fields,
         entries,
+        data,
         references,
         referrers,
         roots_inferred: graph.roots_inferred(),

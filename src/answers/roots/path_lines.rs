@@ -35,6 +35,14 @@ pub enum PathLineContent {
 }
 
 impl PathLine {
+    /// How many lines before it are of objects inside the collection whose element its object is.
+    pub fn inner_count(&self) -> usize {
+        match &self.content {
+            PathLineContent::Object { step, .. } => step.inner_count,
+            _ => 0,
+        }
+    }
+
     /// The object of the line, if there is one.
     pub fn step_mut(&mut self) -> Option<&mut PathStep> {
         match &mut self.content {

@@ -15,11 +15,16 @@ use crate::analysis::histogram::GroupTally;
 use crate::analysis::retained_sets::{NO_SET, max_exact_marking_steps, retained_exact_by_set};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::shared::allocation_heaps::{AllocationHeapChoice, heap_title};
-use crate::answers::shared::figure::{ColumnUnit, Figure, KIND, PATH, TYPE};
+use crate::answers::shared::field_groups::groups_by_field;
+use crate::answers::shared::figure::{
+    CHARGED_BYTES, CHARGED_OBJECTS, ColumnUnit, Figure, KIND, OBJECTS, PATH, SHALLOW, TYPE,
+};
 use crate::answers::shared::frame_amounts::FrameAmounts;
 use crate::answers::shared::groups::{Groups, SameNameTypes};
+use crate::answers::shared::owners::{TypeOwnership, rows_of_owners};
 use crate::answers::shared::{AnswerError, GroupBy, Scope, ScopeOptions};
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase};
+use crate::filter::FieldSelection;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// Kinds of rows of a diff.
@@ -45,6 +50,9 @@ impl DiffBy {
         ("package", DiffBy::Groups(GroupBy::Package)),
         ("domain", DiffBy::Groups(GroupBy::Section)),
         ("module", DiffBy::Groups(GroupBy::Module)),
+        ("loader", DiffBy::Groups(GroupBy::Loader)),
+        ("superclass", DiffBy::Groups(GroupBy::Superclass)),
+        ("owner", DiffBy::Groups(GroupBy::Owner)),
         ("function", DiffBy::Groups(GroupBy::Function)),
         ("line", DiffBy::Groups(GroupBy::Line)),
         ("file", DiffBy::Groups(GroupBy::File)),
@@ -75,6 +83,11 @@ impl Default for DiffBy {
     }
 }
 
+/// The word for groups in a command line: a field by its path.
+pub(in crate::answers) fn group_word(by: GroupBy, field: Option<&FieldSelection>) -> &str {
+    field.and_then(|field| field.paths().next()).unwrap_or(by.name())
+}
+
 /// One of the dumps that are compared: its amounts by name.
 pub(in crate::answers) struct DumpSide {
     pub(in crate::answers) totals: GroupTally,
@@ -90,7 +103,7 @@ impl DumpSide {
     pub(in crate::answers) fn find(
         dump: &OpenDump,
         objects: &ScopeOptions,
-        by: DiffBy,
+        (by, field): (DiffBy, Option<&FieldSelection>),
         retained: bool,
         row_bytes: u64,
     ) -> Result<Self, AnswerError> {
@@ -100,7 +113,11 @@ impl DumpSide {
         let scope = objects.resolve(dump)?;
         let graph = scope.graph();
         let group_by = if let DiffBy::Groups(by) = by { by } else { GroupBy::Type };
-        let groups = Groups::new(&scope, group_by, SameNameTypes::Merged)?;
+        let by_field = match field.filter(|_| group_by == GroupBy::Field) {
+            Some(field) => Some(groups_by_field(dump, graph, field, scope.types())?),
+            None => None,
+        };
+        let groups = Groups::with_groups_of_nodes(&scope, group_by, SameNameTypes::Merged, by_field)?;
         let tallies = groups.tally(dump.reachable());
         let mut totals = GroupTally::default();
         tallies.iter().for_each(|tally| totals.add(tally));
@@ -114,14 +131,20 @@ impl DumpSide {
             DiffBy::RootKinds => side.amounts_by_name = amounts_by_root_kind(graph),
             DiffBy::Paths => side.add_paths(dump, &scope, objects)?,
             DiffBy::Objects => {}
+            DiffBy::Groups(by) if by.is_by_owner() => {
+                if retained {
+                    return Err(AnswerError::NoSuchGroups(by, "what owners retain: what they own is counted"));
+                }
+                for row in rows_of_owners(dump, graph, &scope, by, &TypeOwnership::default())? {
+                    let sum = |figures: [Figure; 2]| {
+                        figures.into_iter().filter_map(|figure| row.figure(figure)).fold(0, u64::saturating_add)
+                    };
+                    side.add_amounts(row.name.as_str(), sum([OBJECTS, CHARGED_OBJECTS]), sum([SHALLOW, CHARGED_BYTES]));
+                }
+            }
             DiffBy::Groups(_) | DiffBy::Backtraces => {
                 let rows = groups.names.iter().zip(&tallies).filter(|(_, tally)| tally.objects > 0);
-                side.amounts_by_name = rows
-                    .map(|(name, tally)| {
-                        let count = Some(tally.objects);
-                        (name.clone(), DiffAmounts { count, bytes: tally.shallow_bytes, retained_bytes: 0 })
-                    })
-                    .collect();
+                rows.for_each(|(name, tally)| side.add_amounts(name, tally.objects, tally.shallow_bytes));
                 if retained {
                     side.add_retained_bytes(dump, &groups)?;
                 }
@@ -211,10 +234,17 @@ impl DumpSide {
         Ok(DumpSide { totals, amounts_by_name: rows, row_memory_bytes: 0, roots_inferred: false })
     }
 
+    /// Adds objects to a row: values of a field that are written alike are one.
+    fn add_amounts(&mut self, name: &str, objects: u64, bytes: u64) {
+        let row = self.amounts_by_name.entry(name.to_string()).or_default();
+        row.count = Some(row.count.unwrap_or(0).saturating_add(objects));
+        row.bytes = row.bytes.saturating_add(bytes);
+    }
+
     fn add_retained_bytes(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {
         for (name, topmost) in groups.names.iter().zip(groups.topmost_totals(dump)?) {
             if let Some(row) = self.amounts_by_name.get_mut(name) {
-                row.retained_bytes = topmost.retained_bytes;
+                row.retained_bytes = row.retained_bytes.saturating_add(topmost.retained_bytes);
             }
         }
         Ok(())

@@ -61,8 +61,8 @@ impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
     pub const WORDS_OF_DOMINATORS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(19).0;
 
-    /// The same, and names of frames: those that a trend can be grouped by.
-    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(21).0;
+    /// The same, names of frames and owners: those that a trend can be grouped by.
+    pub const WORDS_OF_TRENDS: &[(&str, GroupBy)] = GroupBy::WORDS_OF_HISTOGRAMS.split_at(23).0;
 
     /// All that a histogram has rows of.
     pub const WORDS_OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
@@ -197,6 +197,6 @@ mod tests {
         }
         let ends = GroupBy::WORDS_OF_DOMINATORS.last().map(|(word, _)| *word);
         assert_eq!(ends, Some("file"), "trees are grouped by all of these");
-        assert_eq!(GroupBy::WORDS_OF_TRENDS.last().map(|(word, _)| *word), Some("line"));
+        assert_eq!(GroupBy::WORDS_OF_TRENDS.last().map(|(word, _)| *word), Some("owner=package"));
     }
 }

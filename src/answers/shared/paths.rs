@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::entry_steps::{EntryStep, OpenCollection};
 use super::reference_names::ReferenceNames;
 use super::{ObjectRow, RootRow};
 use crate::analysis::dominators::Dominators;
@@ -65,7 +66,7 @@ impl<'p> PathRow<'p> {
 
     /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
     pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<PathNodeRow> {
-        let start = places.start.saturating_sub(2);
+        let start = places.start.saturating_sub(OBJECTS_LOOKED_BACK);
         self.nodes_from(start).skip(places.start - start).take(places.len()).collect()
     }
 
@@ -73,11 +74,18 @@ impl<'p> PathRow<'p> {
     fn nodes_from(&self, place: usize) -> impl Iterator<Item = PathNodeRow> + use<'p> {
         let (graph, names) = (self.graph, self.names);
         let (mut before, mut last) = (None, None);
+        let mut open = OpenCollection::default();
         self.path.nodes().skip(place).map(move |node| {
             let from = last.replace(node);
-            let reference = names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node));
+            let entry = names.and_then(|names| open.take(names.entry_namer(), node));
+            let (reference, via) = match entry {
+                Some(EntryStep { name, inner_types }) => (Some(name), inner_types),
+                None => {
+                    (names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node)), Vec::new())
+                }
+            };
             before = from;
-            PathNodeRow { row: ObjectRow::new(graph, node), reference }
+            PathNodeRow { row: ObjectRow::new(graph, node), reference, via }
         })
     }
 
@@ -124,7 +132,9 @@ impl<'p> PathRow<'p> {
         let count = self.length() + 1 - start;
         let text = |places: std::ops::Range<usize>| -> String {
             let is_start = places.start == 0;
-            let rows = self.nodes_at(places.start + start..places.end + start).into_iter().enumerate();
+            let mut rows = self.nodes_at(places.start + start..places.end + start);
+            remove_inner_steps(&mut rows, |row| row.via.len());
+            let rows = rows.into_iter().enumerate();
             rows.map(|(number, step)| match (step.reference, is_start && number == 0) {
                 (Some(name), false) => reference_suffix(&name),
                 (_, true) => step.row.type_text(),
@@ -169,6 +179,19 @@ impl<'p> PathRow<'p> {
     }
 }
 
+/// Objects before the first that are looked at for its name: a table, an entry and some behind it.
+const OBJECTS_LOOKED_BACK: usize = 8;
+
+/// Takes out the rows of the inner objects of collections: so many before each row of an element as that says.
+pub(crate) fn remove_inner_steps<T>(rows: &mut Vec<T>, inner_count: impl Fn(&T) -> usize) {
+    let mut kept: Vec<T> = Vec::with_capacity(rows.len());
+    for row in rows.drain(..) {
+        kept.truncate(kept.len().saturating_sub(inner_count(&row)));
+        kept.push(row);
+    }
+    *rows = kept;
+}
+
 /// The name of a reference as it stands behind the object.
 pub(in crate::answers) fn reference_suffix(name: &str) -> String {
     let joins = name.starts_with(['.', '[', '{']);
@@ -208,6 +231,10 @@ pub struct PathNodeRow {
     /// Name of the reference from the object before, where the dump has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// Of an element of a collection, whose `reference` is its key or number: types of the objects of the collection before it
+    /// on the path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
 }
 
 /// An object on a path.
@@ -220,6 +247,8 @@ pub struct PathStep {
     pub retained_bytes: Option<u64>,
     /// Name of the reference from the object before, where the dump has it.
     pub reference: Option<String>,
+    /// Of an element of a collection: how many objects before it on the path are the collection's own.
+    pub inner_count: usize,
     /// The same object in the graph.
     pub(in crate::answers) node: NodeId,
 }
@@ -235,6 +264,8 @@ pub struct PathSteps<'p> {
     last_node: Option<NodeId>,
     /// The object before that one.
     node_before_last: Option<NodeId>,
+    /// The collection that the objects are in.
+    open: OpenCollection,
 }
 
 impl<'p> PathSteps<'p> {
@@ -244,7 +275,15 @@ impl<'p> PathSteps<'p> {
         nodes: PathNodes<'p>,
         names: Option<ReferenceNames<'p>>,
     ) -> PathSteps<'p> {
-        PathSteps { graph, dominator_tree: tree, nodes, names, last_node: None, node_before_last: None }
+        PathSteps {
+            graph,
+            dominator_tree: tree,
+            nodes,
+            names,
+            last_node: None,
+            node_before_last: None,
+            open: OpenCollection::default(),
+        }
     }
 }
 
@@ -262,16 +301,21 @@ impl Iterator for PathSteps<'_> {
                 self.last_node = Some(self.nodes.nth(most)?);
             }
             self.node_before_last = self.last_node.replace(self.nodes.next()?);
+            self.open = OpenCollection::default();
         }
         let node = self.nodes.next()?;
         let from = self.last_node.replace(node);
         let before = std::mem::replace(&mut self.node_before_last, from);
         let (dominators, retained) = self.dominator_tree;
+        let entry = self.names.and_then(|names| self.open.take(names.entry_namer(), node));
+        let inner_count = entry.as_ref().map_or(0, |entry| entry.inner_types.len());
+        let own_name = || self.names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node));
         Some(PathStep {
             object: ObjectRow::new(self.graph, node),
             retained_bytes: retained.bytes_of(dominators, node),
             node,
-            reference: self.names.zip(from).and_then(|(names, from)| names.between_on_path(before, from, node)),
+            reference: entry.map(|entry| entry.name).or_else(own_name),
+            inner_count,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Names of references, where the dump has them: fields, elements, variables on stacks.
 
+use super::entry_steps::EntryNamer;
 use super::frames::FrameRow;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Reference, Root, RootKind};
@@ -8,6 +9,7 @@ use crate::input::{ObjectDetails, ReferenceName};
 /// Gives references their names.
 #[derive(Debug, Clone, Copy)]
 pub struct ReferenceNames<'d> {
+    dump: &'d OpenDump,
     graph: &'d HeapGraph,
     details: &'d dyn ObjectDetails,
 }
@@ -16,9 +18,15 @@ impl<'d> ReferenceNames<'d> {
     /// `None` for a dump that names none.
     pub fn of(dump: &'d OpenDump) -> Option<Self> {
         Some(ReferenceNames {
+            dump,
             graph: dump.graph()?,
             details: dump.details().filter(|details| details.has_reference_names())?,
         })
+    }
+
+    /// Reads the names of elements of collections.
+    pub(in crate::answers) fn entry_namer(&self) -> EntryNamer<'d> {
+        EntryNamer { dump: self.dump, graph: self.graph, details: self.details }
     }
 
     /// [`between_on_path`](Self::between_on_path) where nothing comes before.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 pub use rows::{DumpsTrend, TrendDump, TrendLimit, TrendRow, TrendRows, hours_text, rounded_hours};
 
-use super::dump_comparison::{DiffBy, DumpSide};
+use super::dump_comparison::{DiffBy, DumpSide, group_word};
 use super::error::MIN_JUDGED_DUMPS;
 use super::figure::{ALLOCATED_BYTES, CUM_BYTES, FLAT_BYTES, RETAINED, SHALLOW};
 use super::times_and_file_names::{unix_ms_in_file_name, utc_text};
@@ -21,6 +21,7 @@ use crate::analysis::diff::DiffAmounts;
 pub use crate::analysis::series::Trend;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{Content, OpenDump};
+use crate::filter::FieldSelection;
 use crate::sort;
 
 /// Options of a trend.
@@ -32,6 +33,8 @@ pub struct TrendOptions {
     pub heaps: AllocationHeapChoice,
     /// Kind of rows: groups, or paths of the dominator tree.
     pub by: DiffBy,
+    /// The field whose values are the rows, of [`GroupBy::Field`].
+    pub field: Option<FieldSelection>,
     /// Retained bytes are judged, in place of shallow ones; of names of frames cum in place of flat.
     pub judges_retained: bool,
     /// Rows that are the same in all dumps too.
@@ -58,6 +61,7 @@ impl Default for TrendOptions {
             scope: ScopeOptions::default(),
             heaps: AllocationHeapChoice::default(),
             by: DiffBy::default(),
+            field: None,
             judges_retained: false,
             with_unchanged: false,
             min_growth: Threshold::Share(Percent::PER_MILLE),
@@ -77,7 +81,9 @@ impl TrendOptions {
         let mut line = CommandLine::new("trend");
         match self.by {
             DiffBy::Paths => line.add_word("--paths"),
-            DiffBy::Groups(by) if self.by != DiffBy::default() => line.add_option("--by", Some(by.name())),
+            DiffBy::Groups(by) if self.by != DiffBy::default() => {
+                line.add_option("--by", Some(group_word(by, self.field.as_ref())))
+            }
             _ => &mut line,
         };
         line.add_switch("--retained", self.judges_retained)
@@ -133,7 +139,7 @@ impl TrendBuilder {
     /// # Errors
     /// If it holds no objects, does not have what is asked for, or there is not the memory.
     pub fn add_dump(&self, dump: &OpenDump) -> Result<(), AnswerError> {
-        let TrendOptions { scope, heaps, by, judges_retained: retained, .. } = &self.options;
+        let TrendOptions { scope, heaps, by, field, judges_retained: retained, .. } = &self.options;
         if let Content::Allocations(allocations) = dump.content() {
             if *retained && by.frame_names().is_none() {
                 return Err(AnswerError::NeedsObjects);
@@ -145,7 +151,11 @@ impl TrendBuilder {
         heaps.check_on_objects()?;
         let chosen = dump.info().snapshots.iter().find(|one| one.chosen);
         let times = chosen.map(|one| (one.unix_ms, one.uptime_ms));
-        self.add_side(dump, DumpSide::find(dump, scope, *by, *retained, 0)?, times.unwrap_or_default());
+        self.add_side(
+            dump,
+            DumpSide::find(dump, scope, (*by, field.as_ref()), *retained, 0)?,
+            times.unwrap_or_default(),
+        );
         Ok(())
     }
 
@@ -240,7 +250,9 @@ impl TrendBuilder {
         let mut place_of = vec![0; order.len()];
         order.iter().enumerate().for_each(|(place, &number)| place_of[number] = place);
         let read: Vec<usize> = (0..dumps.len()).filter(|&place| is_read(&dumps[place])).collect();
-        let hours = |&place: &usize| dumps[place].taken_unix_ms.map(|ms| ms as f64 / 3_600_000.0);
+        // From the first: hours since 1970 have no milliseconds left in a double.
+        let start = read.first().and_then(|&place| dumps[place].taken_unix_ms).unwrap_or(0);
+        let hours = |&place: &usize| dumps[place].taken_unix_ms.map(|ms| ms.saturating_sub(start) as f64 / 3_600_000.0);
         let times: Option<Vec<f64>> = read
             .iter()
             .map(hours)

@@ -1,7 +1,6 @@
 //! Objects that could be smaller: copies of texts and arrays, collections that are empty or mostly empty, boxed numbers, zeros; by
 //! kind, and by the field that holds it. docs/waste.md has the kinds and their formulas.
 
-mod collections;
 mod options;
 mod rows;
 mod wasteful_objects;

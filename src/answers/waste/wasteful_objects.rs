@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use crate::analysis::collections::CollectionTypes;
 use crate::answers::grouped_strings::GroupedStrings;
-use crate::answers::waste::collections::{FoundCollection, collections_of, references_but_class};
 use crate::answers::waste::options::WasteKind;
+use crate::filter::{FoundCollection, collections_of, references_but_class};
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::{ContentKey, Contents, PRIMITIVES, Runtime};
 

@@ -3,5 +3,6 @@
 //!
 //! Not here: options of one command (see `commands`), opening files (see `terminal`).
 
+pub(crate) mod data_args;
 pub(crate) mod object_and_heap_args;
 pub(crate) mod options;

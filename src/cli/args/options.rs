@@ -1,16 +1,19 @@
 //! Options that several commands have, in groups: a command takes the groups that act there, and no others. `-h` shows
 //! those that are used every day, `--help` and the manual page all.
 
+use std::ffi::OsStr;
+
 use anyhow::{Context, Error, Result, anyhow, bail};
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
 
 use crate::allocations::FrameNaming;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_patterns::{TypeChoice, TypePattern};
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ProblemRow, ScopeOptions, cut_sentence};
 use crate::dump::{Content, OpenDump};
-use crate::filter::{Filter, FilterError};
+use crate::filter::{FieldSelection, Filter, FilterError};
 use crate::input::{ProfileOptions, ReadOptions, Rules, SizeRadix};
 use crate::report::{Format, parse_size};
 
@@ -31,6 +34,36 @@ pub(crate) fn word_parser<T: Copy + Send + Sync + 'static>(
     let shown = |word: &&'static str| PossibleValue::new(word).hide(word.ends_with(|c: char| c.is_ascii_digit()));
     let words = PossibleValuesParser::new(known.iter().map(|(word, _)| shown(word)));
     words.try_map(|word| known.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or("unknown"))
+}
+
+/// A word of a list, or the path of one field, `.user.name`.
+#[derive(Clone)]
+pub(crate) struct FieldOrWordParser<T: 'static> {
+    /// The words.
+    pub(crate) words: &'static [(&'static str, T)],
+    /// What is meant with a field.
+    pub(crate) of_field: T,
+}
+
+impl<T: Copy + Send + Sync + 'static> TypedValueParser for FieldOrWordParser<T> {
+    type Value = (T, Option<FieldSelection>);
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Self::Value, clap::Error> {
+        let Some(path) = value.to_str().filter(|text| text.starts_with('.')) else {
+            return word_parser(self.words).parse_ref(command, arg, value).map(|word| (word, None));
+        };
+        let field = FieldSelection::parse(path).ok().filter(|field| field.paths().count() == 1);
+        let wrong = || {
+            let message = format!("--by {path}: no path of a field, as .user.name");
+            command.clone().error(ErrorKind::InvalidValue, message)
+        };
+        Ok((self.of_field, Some(field.ok_or_else(wrong)?)))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words: Vec<PossibleValue> = word_parser(self.words).possible_values()?.collect();
+        Some(Box::new(words.into_iter().chain([PossibleValue::new(".FIELD")])))
+    }
 }
 
 const COLOR_WORDS: &[(&str, ColorArg)] =

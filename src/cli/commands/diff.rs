@@ -6,13 +6,14 @@ use anyhow::{Error, Result, bail};
 
 use crate::analysis::threshold::{Percent, Threshold, parse_share};
 use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, LimitResult};
-use crate::answers::{DiffBy, DiffOptions, diff};
+use crate::answers::{DiffBy, DiffOptions, GroupBy, diff};
 use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
-use crate::cli::args::options::{CommonArgs, LenientArgs, NamedProblems, RowArgs, ScopeArgs, word_parser};
+use crate::cli::args::options::{CommonArgs, FieldOrWordParser, LenientArgs, NamedProblems, RowArgs, ScopeArgs};
 use crate::cli::terminal::ask_dump::ask_together;
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
+use crate::filter::FieldSelection;
 
 /// What grew between two dumps, by type
 ///
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
-    let input = match args.diff_rows.by {
+    let input = match args.diff_rows.by.0 {
         DiffBy::Groups(by) => args.common.input.with_frame_names_for(by)?,
         _ => args.common.input.clone(),
     };
@@ -103,7 +104,7 @@ impl Args {
         self.scope.refuse_types_beside_type_limits(growth_limits.limits.iter().any(GrowthLimit::limits_types))?;
         let by = self.diff_rows.row_kind(of_objects, growth_limits.has_type_limits())?;
         self.limit_and_order.check_sort_by_retained(!of_objects || self.diff_rows.retained)?;
-        let orders = self.diff_rows.by.orders(of_objects, self.diff_rows.retained);
+        let orders = self.diff_rows.by.0.orders(of_objects, self.diff_rows.retained);
         if !of_objects && files < 2 && self.heaps.dump.is_some() && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
@@ -111,6 +112,7 @@ impl Args {
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
             by,
+            field: self.diff_rows.by.1.clone(),
             with_retained: self.diff_rows.retained,
             with_unchanged: self.diff_rows.all,
             order: self.limit_and_order.order(&orders)?,
@@ -123,11 +125,11 @@ impl Args {
 /// The rows of a diff.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
-    /// What to group by
+    /// What to group by: type, package, domain, module, loader, superclass, owner, .status (a field), backtrace, object, ...
     ///
-    /// backtrace and function: of allocations, line and file: of profiles; object: which came and went, in V8 snapshots of one process
-    #[arg(long, value_parser = word_parser(DiffBy::WORDS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
-    pub(crate) by: DiffBy,
+    /// backtrace and function: of allocations, line and file: of profiles; .user.name: by values of a field; object: which came and went, in V8 snapshots of one process
+    #[arg(long, value_parser = FieldOrWordParser { words: DiffBy::WORDS, of_field: DiffBy::Groups(GroupBy::Field) }, default_value = "type", value_name = "GROUP", hide_possible_values = true, conflicts_with_all = ["paths", "roots"])]
+    pub(crate) by: (DiffBy, Option<FieldSelection>),
     /// Retained bytes too: at least so much would be freed with all objects of a row
     #[arg(long)]
     pub(crate) retained: bool,
@@ -205,6 +207,6 @@ impl DiffRowArgs {
             with_unchanged,
             has_type_limits: type_limits,
         };
-        self.by.with_flags(flags, of_objects).map_err(Error::msg)
+        self.by.0.with_flags(flags, of_objects).map_err(Error::msg)
     }
 }

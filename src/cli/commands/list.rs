@@ -6,9 +6,11 @@ use anyhow::{Context, Result};
 
 use crate::answers::{ObjectsOptions, objects};
 use crate::cli::CommandOutcome;
+use crate::cli::args::data_args::DataArgs;
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
 use crate::filter::FieldSelection;
+use crate::report::Format;
 
 /// The objects themselves, one a row
 ///
@@ -17,6 +19,8 @@ use crate::filter::FieldSelection;
 /// Example: heapdump list dump.txt --type 'BubbleGame.*' --sort retained -n 20
 ///
 /// Example: heapdump list dump.txt --where "retained > 1MiB and type ~ 'Cache'"
+///
+/// Example: heapdump list app.hprof --type =shop.Order --deep 2 -f jsonl | jq '.json.items | length'
 ///
 /// Example: heapdump list dump.txt --type 'Byte[]' --ids | xargs -I{} heapdump roots {} dump.txt
 #[derive(Debug, clap::Args)]
@@ -36,6 +40,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FIELDS", conflicts_with = "ids")]
     select: Option<String>,
     #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -49,6 +55,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         let answer = objects(asked.dump, &options).map_err(|error| asked.explain(error))?;
         match args.ids_only {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
+            // What is nested is no cell of a table.
+            false if options.data.is_some() && args.common.output.style().format == Format::JsonLines => {
+                let line = |row| serde_json::to_string(&row).unwrap_or_default();
+                session.print_lines(answer.objects.iter().map(line))?;
+            }
             false => {
                 session.print_answer(&answer, &args.common.output)?;
                 answer.unreached_note().iter().for_each(|note| asked.print_unless_quiet(note));
@@ -74,6 +85,7 @@ impl Args {
             with_values: self.values,
             only_detached: self.detached,
             selected_fields: self.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,
+            data: self.data.options(&self.common.output, &[Format::Json, Format::JsonLines])?,
         })
     }
 }

@@ -9,12 +9,14 @@ use anyhow::{Result, bail};
 use crate::answers::ObjectId;
 use crate::answers::object::{ShowOptions, show};
 use crate::cli::CommandOutcome;
+use crate::cli::args::data_args::DataArgs;
 use crate::cli::args::object_and_heap_args::{parse_object_id, read_object_ids, split_objects_and_file};
 use crate::cli::args::options::{CommonArgs, RowLimitArgs, SectionArgs};
 use crate::cli::terminal::output_target::{find_target, write_export};
 use crate::cli::terminal::{ask_dump::ask, dump_input::DumpInput, session::Session};
 use crate::dump::NoValues;
 use crate::export::write_raw_contents;
+use crate::report::Format;
 
 /// Objects: sizes, roots, references out and in
 ///
@@ -26,6 +28,8 @@ use crate::export::write_raw_contents;
 /// Example: heapdump list dump.txt --type Cache --ids -n 3 | heapdump show --ids-from - dump.txt
 ///
 /// Example: heapdump show 0xfd5c0bd0 app.hprof --entries -n 50
+///
+/// Example: heapdump show 0xfd5c0bd0 app.hprof --deep 2 -f json | jq .json
 ///
 /// Example: heapdump show 0xfd5c0bd0 app.hprof --raw -o query.sql
 #[derive(Debug, clap::Args)]
@@ -40,6 +44,8 @@ pub(crate) struct Args {
     /// The elements of a collection or an array: keys with their values, those of lists by number
     #[arg(long, conflicts_with = "raw")]
     entries: bool,
+    #[command(flatten)]
+    data: DataArgs,
     /// Save what one string, char[] or byte[] holds: the whole text in UTF-8, or the bytes
     #[arg(long, requires = "output", conflicts_with_all = ["ids_from", "format", "pretty", "human", "bytes", "no_header", "color", "limit"])]
     raw: bool,
@@ -90,7 +96,8 @@ impl Args {
         let objects: Vec<ObjectId> = ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?;
         let rows = self.limit.row_limit_here(&self.common.output);
         let (scope, with_entries) = (self.section.scope_options(), self.entries);
-        Ok((ShowOptions { objects, scope, max_references: rows, with_entries }, file))
+        let data = self.data.options(&self.common.output, &[Format::Json])?;
+        Ok((ShowOptions { objects, scope, max_references: rows, with_entries, data }, file))
     }
 }
 

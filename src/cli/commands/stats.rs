@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, bail};
 use clap::builder::{PossibleValue, TypedValueParser};
-use clap::error::ErrorKind;
 use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
@@ -14,7 +13,7 @@ use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwner
 use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
 use crate::cli::args::options::{
-    CommonArgs, InputArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser,
+    CommonArgs, FieldOrWordParser, InputArgs, LenientArgs, ReadArgs, RowArgs, ScopeArgs, parse_patterns, word_parser,
 };
 use crate::cli::terminal::ask_dump::{AskedDump, ask_each, ask_input, ask_without_problems, print_problems_of_counted};
 use crate::cli::terminal::dump_input::{DumpInput, count_types};
@@ -200,6 +199,9 @@ struct StatsGroup {
 #[derive(Clone)]
 struct StatsGroupParser;
 
+const FIELD_OR_GROUP: FieldOrWordParser<GroupBy> =
+    FieldOrWordParser { words: GroupBy::WORDS_OF_HISTOGRAMS, of_field: GroupBy::Field };
+
 /// Key of the label that has the size class of an allocation in profiles of Go.
 const GO_SIZE_LABEL: &str = "bytes";
 
@@ -214,26 +216,13 @@ impl TypedValueParser for StatsGroupParser {
         if let Some(label) = label {
             return Ok(StatsGroup { type_label: Some(label.to_string()), ..StatsGroup::default() });
         }
-        if let Some(path) = value.to_str().filter(|text| text.starts_with('.')) {
-            let one_field = FieldSelection::parse(path).ok().filter(|field| field.paths().count() == 1);
-            let wrong = || {
-                command
-                    .clone()
-                    .error(ErrorKind::InvalidValue, format!("--by {path}: no path of a field, as .user.name"))
-            };
-            return Ok(StatsGroup {
-                group: GroupBy::Field,
-                type_label: None,
-                field: Some(one_field.ok_or_else(wrong)?),
-            });
-        }
-        let words = word_parser(GroupBy::WORDS_OF_HISTOGRAMS);
-        words.parse_ref(command, arg, value).map(|group| StatsGroup { group, ..StatsGroup::default() })
+        let (group, field) = FIELD_OR_GROUP.parse_ref(command, arg, value)?;
+        Ok(StatsGroup { group, field, type_label: None })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words: Vec<PossibleValue> = word_parser(GroupBy::WORDS_OF_HISTOGRAMS).possible_values()?.collect();
-        Some(Box::new(words.into_iter().chain(["size", "label=KEY", ".FIELD"].map(PossibleValue::new))))
+        let words: Vec<PossibleValue> = FIELD_OR_GROUP.possible_values()?.collect();
+        Some(Box::new(words.into_iter().chain(["size", "label=KEY"].map(PossibleValue::new))))
     }
 }
 

@@ -15,10 +15,11 @@ use crate::answers::{
 };
 use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::AllocationHeapArgs;
-use crate::cli::args::options::{CommonArgs, InputArgs, LenientArgs, RowLimitArgs, ScopeArgs, word_parser};
+use crate::cli::args::options::{CommonArgs, FieldOrWordParser, InputArgs, LenientArgs, RowLimitArgs, ScopeArgs};
 use crate::cli::terminal::ask_dump::{ask_each, ask_input, ask_together};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
+use crate::filter::FieldSelection;
 use crate::report::Format;
 use crate::units::{count_with_noun, format_bytes, parse_size};
 
@@ -37,9 +38,9 @@ pub(crate) struct Args {
     /// The dumps, the oldest first; folders of them, by name; logs of class histograms
     #[arg(required = true, num_args = 1.., value_name = "DUMP")]
     files: Vec<PathBuf>,
-    /// What to group by: package, module, function, ... as in stats
-    #[arg(long, value_parser = word_parser(GroupBy::WORDS_OF_TRENDS), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
-    by: GroupBy,
+    /// What to group by: package, module, owner, function, .status (a field), ... as in stats
+    #[arg(long, value_parser = FieldOrWordParser { words: GroupBy::WORDS_OF_TRENDS, of_field: GroupBy::Field }, default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
+    by: (GroupBy, Option<FieldSelection>),
     /// Retained bytes in place of shallow ones; of functions cum in place of flat
     #[arg(long, visible_alias = "cum")]
     retained: bool,
@@ -84,7 +85,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
-    let input = &args.common.input.with_frame_names_for(args.by)?;
+    let input = &args.common.input.with_frame_names_for(args.by.0)?;
     let (mut answer, failed, problems) = ask_trend(session, &args.files, input, args.options()?)?;
     if args.causes {
         let read = answer.dumps.iter().filter(|dump| dump.format.is_some()).map(|dump| PathBuf::from(&dump.file));
@@ -224,7 +225,8 @@ impl Args {
         Ok(TrendOptions {
             scope: self.scope.options()?,
             heaps: self.heaps.heap_choice(&self.scope.section, &self.common.input.read),
-            by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
+            by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by.0) },
+            field: self.by.1.clone(),
             judges_retained: self.retained,
             with_unchanged: self.all,
             min_growth: self.min_growth,

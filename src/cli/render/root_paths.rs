@@ -3,7 +3,7 @@
 use super::shared_columns::{CLASS, REFERENCE, note_inferred_roots, root_text, write_object_heading};
 use crate::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use crate::answers::roots::path_lines::{PathLine, PathLineContent, PathLines};
-use crate::answers::{PathStep, Reachability, RootPathsAnswer, step_text};
+use crate::answers::{PathStep, Reachability, RootPathsAnswer, remove_inner_steps, step_text};
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
 
 /// Objects at each end of a long path that text shows; JSON has all.
@@ -69,6 +69,9 @@ impl Present for RootPathsAnswer<'_> {
                 escape_controls(&path.holders_in_words())
             ));
             let mut lines: Vec<PathLine> = lines.lines_of_path(number).collect();
+            if !self.with_loader_steps {
+                remove_inner_steps(&mut lines, PathLine::inner_count);
+            }
             let width =
                 lines.iter_mut().filter_map(PathLine::step_mut).map(|step| step.object.id.len()).max().unwrap_or(0);
             let titles = ["shallow", "retained"].map(|title| format!("{title:>10}"));

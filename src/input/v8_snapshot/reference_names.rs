@@ -15,30 +15,31 @@ const MAX_KEY_UNITS: usize = 60;
 
 /// The two kinds of collections whose entries get names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CollectionKind {
+pub(super) enum CollectionKind {
     Map,
     Set,
 }
 
-/// The tables of maps and sets, ascending, with the objects they belong to. O(nodes), and the edges of these.
-pub(super) fn collection_tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
-    let names = [snapshot.strings.indices_of("Map"), snapshot.strings.indices_of("Set")].concat();
+/// The tables of maps and sets, and of what extends these, ascending. O(edges of objects).
+pub(super) fn collection_tables(snapshot: &Snapshot) -> Vec<(u32, CollectionKind)> {
+    let names = snapshot.strings.indices_of("table");
     let mut tables = Vec::new();
-    for node in 0..snapshot.len() as u32 {
-        if snapshot.kind(node) == NodeKind::Object
-            && names.contains(&snapshot.names[node as usize])
-            && let Some(table) = snapshot.field_target(node, "table")
+    for node in (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == NodeKind::Object) {
+        let mut edges = snapshot.edges(node).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Internal));
+        if let Some(edge) = edges.find(|&edge| names.contains(&snapshot.edge_number(edge)))
+            && snapshot.targets[edge] != DANGLING_TARGET
+            && let Some(kind) = CollectionKind::of_table(snapshot.self_size(snapshot.targets[edge]))
         {
-            tables.push((table, node));
+            tables.push((snapshot.targets[edge], kind));
         }
     }
-    tables.sort_unstable();
+    tables.sort_unstable_by_key(|&(table, _)| table);
     tables.dedup_by_key(|&mut (table, _)| table);
     tables
 }
 
 /// The edges of tables whose slot is behind another: that to a value, and the key before it. O(edges of the tables).
-fn entry_keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
+fn entry_keys(snapshot: &Snapshot, tables: &[(u32, CollectionKind)]) -> Vec<(u32, u32)> {
     let (mut keys, mut slots) = (Vec::new(), Vec::new());
     for &(table, _) in tables {
         slots.clear();
@@ -53,6 +54,13 @@ fn entry_keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
     }
     keys.sort_unstable();
     keys
+}
+
+impl CollectionKind {
+    /// The kind whose tables may have so many bytes: no table of one is as large as one of the other.
+    fn of_table(bytes: u64) -> Option<Self> {
+        [CollectionKind::Map, CollectionKind::Set].into_iter().find(|&kind| first_entry_slot(kind, bytes).is_some())
+    }
 }
 
 /// The first slot of the entries in a table of so many bytes: behind the buckets, of which there is a power of two.
@@ -120,11 +128,11 @@ impl RereadSnapshot {
         let at = self.collection_tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
         let slot: u64 = slot.parse().ok()?;
         let snapshot = &self.snapshot;
-        let (collection, word, slots) =
-            match snapshot.strings.get(snapshot.names[self.collection_tables[at].1 as usize])? {
-                "Map" => (CollectionKind::Map, "Map", 3),
-                _ => (CollectionKind::Set, "Set", 2),
-            };
+        let collection = self.collection_tables[at].1;
+        let (word, slots) = match collection {
+            CollectionKind::Map => ("Map", 3),
+            CollectionKind::Set => ("Set", 2),
+        };
         let place = slot.checked_sub(first_entry_slot(collection, snapshot.self_size(table))?)?;
         match (collection, place % slots) {
             (_, 0) => Some(format!("{word} key")),

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::block::DANGLING_TARGET;
+use super::reference_names::CollectionKind;
 use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::AllocationStacks;
@@ -21,8 +22,8 @@ pub(super) struct RereadSnapshot {
     pub(super) snapshot: Snapshot,
     /// By node: its ordinal.
     pub(super) ordinals: Vec<u32>,
-    /// Tables of maps and sets, ascending, with the objects they belong to.
-    pub(super) collection_tables: Vec<(u32, u32)>,
+    /// Tables of maps and sets, ascending.
+    pub(super) collection_tables: Vec<(u32, CollectionKind)>,
     /// Stacks, in recordings of allocations.
     pub(super) stacks: AllocationStacks,
     /// Edges that lead to no object, ascending.
@@ -39,7 +40,7 @@ pub(super) struct RereadSnapshot {
 
 impl RereadSnapshot {
     /// A snapshot whose ids are all different, and its tables of maps and sets.
-    pub(super) fn new(snapshot: Snapshot, tables: Vec<(u32, u32)>) -> Self {
+    pub(super) fn new(snapshot: Snapshot, tables: Vec<(u32, CollectionKind)>) -> Self {
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
         let leads_nowhere = |&target: &u32| target == DANGLING_TARGET || snapshot.is_category(target);

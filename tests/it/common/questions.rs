@@ -168,8 +168,13 @@ pub fn ask_of_objects(dump: &OpenDump, ids: &[ObjectId], forms: &[Format]) -> Ve
     for id in ids {
         let one = ObjectOptions { max_references: Some(20), ..ObjectOptions::new(id.clone()) };
         let objects = vec![id.clone()];
-        let shown =
-            ShowOptions { objects, scope: ScopeOptions::default(), max_references: Some(20), with_entries: false };
+        let shown = ShowOptions {
+            objects,
+            scope: ScopeOptions::default(),
+            max_references: Some(20),
+            with_entries: false,
+            data: None,
+        };
         asker.ask(one.command_line(), show(dump, &shown));
         for paths in [Some(1), Some(3)] {
             ask!(asker, root_paths, RootPathsOptions { max_paths: paths, ..RootPathsOptions::new(id.clone()) });

@@ -3,14 +3,23 @@
 
 use std::collections::HashMap;
 
-use super::options::TypeOwnership;
 use crate::analysis::histogram::package_of;
+use crate::analysis::type_patterns::TypePattern;
 use crate::answers::figure::{CHARGED_BYTES, CHARGED_OBJECTS, Figure, OBJECTS, SHALLOW};
 use crate::answers::histogram_row::{HistogramRow, RowAmounts};
 use crate::answers::libraries::LibraryNames;
 use crate::answers::{AnswerError, GroupBy, Scope};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, RootKind, TypeId};
+
+/// Types of libraries, besides those of the runtime, and types of the program.
+#[derive(Debug, Clone, Default)]
+pub struct TypeOwnership {
+    /// Types of libraries too.
+    pub libraries: Vec<TypePattern>,
+    /// Types of the program, whatever libraries are called.
+    pub mine: Vec<TypePattern>,
+}
 
 impl TypeOwnership {
     /// All that patterns of libraries may match, and what those of the program's own types may: names of types, of modules
@@ -35,12 +44,12 @@ const FROZEN_HEAP_NAME: &str = "(frozen heap)";
 const LIBRARY_GROUP: u32 = u32::MAX;
 
 /// Figures of the rows: objects of the program, and those of libraries that are charged to it.
-pub(super) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED_BYTES];
+pub(in crate::answers) const FIGURES_OF_OWNERS: [Figure; 4] = [OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED_BYTES];
 
 /// A row for each type of the program (or its package) with its own objects and those of libraries that it is the
 /// nearest to dominate. O(objects) beside the dominator tree; 4 bytes for each reached object. Error: if the dominator
 /// tree takes more memory than it may.
-pub(super) fn rows_of_owners(
+pub(in crate::answers) fn rows_of_owners(
     dump: &OpenDump,
     graph: &HeapGraph,
     scope: &Scope<'_>,
@@ -110,7 +119,7 @@ fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32>
 }
 
 /// Advice where more than half of all bytes have no owner.
-pub(super) fn no_owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
+pub(in crate::answers) fn no_owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
     rows.iter().find(|row| row.name() == NO_OWNER_NAME && row.figure(CHARGED_BYTES) > Some(all / 2))?;
     let is_of_nobody = rows_hidden == 0 && rows.iter().all(|row| row.count() == Some(0));
     let why =

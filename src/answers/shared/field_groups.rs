@@ -5,10 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::values::{shown_field_value, unreadable_values};
 use crate::answers::AnswerError;
-use crate::answers::shared::values::{shown_field_value, unreadable_values};
 use crate::dump::OpenDump;
-use crate::filter::{FieldPathValue, FieldSelection, PathEnd, visit_path_ends, visit_shown_values};
+use crate::filter::{
+    FieldPathValue, FieldSelection, PathEnd, PathStep, types_with_field, visit_path_ends, visit_shown_values,
+};
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeSet};
 use crate::input::{ContentKey, ShownValue, Value, WantedContents};
 
@@ -21,20 +23,17 @@ const NULL_GROUP: u32 = 1;
 /// path say; 8 bytes for each object, and the names of the groups. Texts longer than what is shown of them, and those with
 /// halves of characters, are compared by keys of their whole contents: 24 bytes more for each string of the dump. Error: when the dump has
 /// no values, cannot be read again, or takes more memory than it may.
-pub(super) fn groups_by_field(
+pub(in crate::answers) fn groups_by_field(
     dump: &OpenDump,
     graph: &HeapGraph,
     field: &FieldSelection,
     types: Option<&TypeSet>,
 ) -> Result<(Vec<String>, Vec<u32>), AnswerError> {
-    let Some(path) = field.names().next() else { return Ok((vec![NO_FIELD_NAME.into()], vec![0; graph.node_count()])) };
-    let first_name = path.first().map_or("", String::as_str);
-    let (all_types, count) = (graph.types(), graph.node_count());
+    let Some(path) = field.steps().next() else { return Ok((vec![NO_FIELD_NAME.into()], vec![0; graph.node_count()])) };
+    let first_name = path.first().and_then(PathStep::field_name).unwrap_or_default();
+    let count = graph.node_count();
     dump.check_rows_memory(count as u64, 8)?;
-    let has_field: Vec<bool> = all_types
-        .ids()
-        .map(|type_id| all_types.instance_fields(type_id).any(|(_, field)| all_types.text(field.name) == first_name))
-        .collect();
+    let has_field = types_with_field(graph, first_name);
     let mut found = FieldGroups {
         names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(),
         group_of_node: graph.node_types(0..count).map(|type_id| has_field[type_id.index()].into()).collect(),

@@ -1,30 +1,34 @@
-//! Sizes, tables and buckets of the collections of a dump.
+//! Sizes, tables and buckets of the collections of a dump; lengths of arrays and texts.
 
 use std::collections::HashMap;
 
+use super::FilterProblem;
+use super::collection_elements::CollectionReader;
+use super::fields::{check_lengths_memory, unreadable};
 use crate::analysis::collections::{CollectionFields, CollectionSizeRule, CollectionTypes, SizeTerm};
+use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::input::{Contents, HeldValue};
+use crate::input::{Contents, HeldValue, WantedContents};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FoundCollection {
-    pub(super) node: NodeId,
+pub(crate) struct FoundCollection {
+    pub(crate) node: NodeId,
     /// Number of its elements.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The array of its elements.
-    pub(super) table: Option<NodeId>,
+    pub(crate) table: Option<NodeId>,
     /// The collection that does the work for it.
-    pub(super) inner: Option<NodeId>,
+    pub(crate) inner: Option<NodeId>,
     /// Elements that the table has room for; `None` where it is short.
-    pub(super) capacity: Option<u64>,
+    pub(crate) capacity: Option<u64>,
     /// Slots that an element takes.
-    pub(super) slots_per_entry: u64,
+    pub(crate) slots_per_entry: u64,
     /// Slots with an entry, where slots are buckets.
-    pub(super) used_buckets: Option<u64>,
+    pub(crate) used_buckets: Option<u64>,
 }
 
 /// All collections, ascending, those that work for another left out; and the tables of all.
-pub(super) fn collections_of(
+pub(crate) fn collections_of(
     graph: &HeapGraph,
     types: &CollectionTypes,
     contents: &Contents,
@@ -83,7 +87,7 @@ pub(super) fn collections_of(
 const MAX_WRAPPERS: usize = 8;
 
 /// Elements that are not null.
-pub(super) fn used_slot_count(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {
+pub(crate) fn used_slot_count(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {
     match contents.reference_array_length_and_nulls(table) {
         Some((length, nulls)) => u64::from(length) - u64::from(nulls.min(length)),
         None => references_but_class(graph, table).len() as u64,
@@ -91,7 +95,7 @@ pub(super) fn used_slot_count(graph: &HeapGraph, contents: &Contents, table: Nod
 }
 
 /// References of an object without that to its class.
-pub(super) fn references_but_class(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
+pub(crate) fn references_but_class(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
     let all = graph.strong_references(node);
     let has_class = graph.types().stores_class_reference(graph.type_of(node));
     if has_class { &all[..all.len().saturating_sub(1)] } else { all }
@@ -129,4 +133,55 @@ fn collection_size(
         sum = if is_negative { sum.wrapping_sub(term) } else { sum.wrapping_add(term) };
     }
     u64::try_from(sum).ok()
+}
+
+/// Elements of arrays and of known collections, UTF-16 units of texts; ascending. One pass over the contents of the dump, and a
+/// few reads for each collection that does not count its elements. Error: when the dump cannot be read again, or it takes more
+/// memory than it may.
+pub(super) fn read_sizes(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    reader: &CollectionReader<'_>,
+) -> Result<Vec<(NodeId, u64)>, FilterProblem> {
+    let types = reader.types();
+    check_lengths_memory(dump, graph, |type_id| {
+        types.of_type(type_id).is_some() || types.elements_of_type(type_id).is_some()
+    })?;
+    let wanted =
+        WantedContents { with_lengths: true, fields: types.needed_fields.clone(), ..WantedContents::default() };
+    let contents = dump.values()?.contents(graph, &wanted).map_err(unreadable)?;
+    let mut sizes = contents.lengths.clone();
+    for fields in contents.field_values.chunk_by(|a, b| a.0 == b.0) {
+        let node = fields[0].0;
+        let Some(collection) = types.of_type(graph.type_of(node)) else { continue };
+        let field = |place: usize| fields.iter().find(|field| field.1 == place as u16).map(|field| field.2);
+        let table = match collection.table_field.and_then(field) {
+            Some(HeldValue::Object(table)) => Some(table),
+            _ => None,
+        };
+        let size = collection_size(graph, types, &contents, collection, table, &field);
+        sizes.extend(size.map(|size| (node, size)));
+    }
+    sizes.sort_unstable();
+    let size_of = |node: NodeId| sizes.binary_search_by_key(&node, |(node, _)| *node).ok().map(|at| sizes[at].1);
+    let mut others = Vec::new();
+    let is_other = |node: &NodeId| types.elements_of_type(graph.type_of(*node)).is_some();
+    for start in graph.nodes().filter(is_other).filter(|&node| size_of(node).is_none()) {
+        let mut node = start;
+        let mut size = None;
+        for _ in 0..MAX_WRAPPERS {
+            size = size_of(node);
+            match reader.inner_collection(node)?.filter(|_| size.is_none()) {
+                Some(inner) => node = inner,
+                None => break,
+            }
+        }
+        if size.is_none() {
+            size = reader.elements(start, 0)?.map(|found| found.count);
+        }
+        others.extend(size.map(|size| (start, size)));
+    }
+    sizes.extend(others);
+    sizes.sort_unstable();
+    Ok(sizes)
 }
