@@ -4,9 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::FilterProblem;
-use super::field_selection::PathStep;
-use super::fields::unreadable;
+use super::error::{FilterProblem, unreadable};
+use super::path_step::PathStep;
 use crate::analysis::collections::{CollectionTypes, ElementFields, EntryNames};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeId};

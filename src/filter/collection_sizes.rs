@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::FilterProblem;
 use super::collection_elements::CollectionReader;
-use super::fields::{check_lengths_memory, unreadable};
+use super::error::{FilterProblem, unreadable};
 use crate::analysis::collections::{CollectionFields, CollectionSizeRule, CollectionTypes, SizeTerm};
-use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::dump::{MemoryError, OpenDump};
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::{Contents, HeldValue, WantedContents};
 
 #[derive(Debug, Clone, Copy)]
@@ -184,4 +183,21 @@ pub(super) fn read_sizes(
     sizes.extend(others);
     sizes.sort_unstable();
     Ok(sizes)
+}
+
+/// Bytes of an array, a text or a collection while its length is found.
+const BYTES_PER_LENGTH: u64 = 64;
+
+/// Fails when the lengths of arrays and texts, and of objects of some more types, do not fit.
+pub(super) fn check_lengths_memory(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    is_more: impl Fn(TypeId) -> bool,
+) -> Result<(), MemoryError> {
+    let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
+    let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
+    let has_length = |type_id| has_length(graph.type_name(type_id)) || is_more(type_id);
+    let is_sized: Vec<bool> = graph.types().ids().map(has_length).collect();
+    let count = graph.node_types(0..graph.node_count()).filter(|type_id| is_sized[type_id.index()]).count();
+    dump.check_rows_memory(count as u64, BYTES_PER_LENGTH)
 }

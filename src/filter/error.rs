@@ -5,6 +5,7 @@ use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
 use crate::dump::{DominatorError, MemoryError, NoValues};
+use crate::input::ReadError;
 
 /// Characters of an expression that are shown before and behind the place of an error.
 const CHARACTERS_BEFORE_ERROR: usize = 50;
@@ -91,6 +92,11 @@ impl From<DominatorError> for FilterProblem {
             DominatorError::NoReferences => FilterProblem::NoReferences,
         }
     }
+}
+
+/// The reason where values cannot be read.
+pub(super) fn unreadable(error: ReadError) -> NoValues {
+    NoValues::Unreadable(error.to_string())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Fields that rows show: `.id,.user.name`.
 
 use super::fields::{FieldValues, read_field_values};
+use super::path_step::PathStep;
 use super::word_scanner::{MAX_FIELD_PATHS, WordScanner};
 use super::{FilterError, FilterProblem};
 use crate::dump::OpenDump;
@@ -10,27 +11,6 @@ use crate::dump::OpenDump;
 pub struct FieldSelection {
     /// Each as it was written, and its steps.
     paths: Vec<(String, Vec<PathStep>)>,
-}
-
-/// A step of a path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum PathStep {
-    /// To what a field of this name holds: `.name`.
-    Field(String),
-    /// To the element of a collection whose key is this text: `["a key"]`.
-    Key(String),
-    /// To the element of this number, or whose key is this number or name: `[12]`, `[OPEN]`.
-    Word(String),
-}
-
-impl PathStep {
-    /// The name of the field, if it is one.
-    pub(crate) fn field_name(&self) -> Option<&str> {
-        match self {
-            PathStep::Field(name) => Some(name),
-            _ => None,
-        }
-    }
 }
 
 impl FieldSelection {

@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::FilterProblem;
 use super::collection_elements::CollectionReader;
-use super::collection_sizes::read_sizes;
+use super::collection_sizes::{check_lengths_memory, read_sizes};
+use super::error::{FilterProblem, unreadable};
 use super::expression_tree::{Predicate, matches_text};
-use super::field_selection::PathStep;
-use crate::dump::{MemoryError, NoValues, OpenDump};
-use crate::graph::{Field, HeapGraph, NodeId, TypeId};
-use crate::input::{NamedFieldValue, ReadError, ShownValue, Value, WantedContents};
+use super::path_step::PathStep;
+use crate::dump::{MemoryError, OpenDump};
+use crate::graph::{Field, HeapGraph, NodeId};
+use crate::input::{NamedFieldValue, ShownValue, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_TEXT_UNITS: usize = 1024;
@@ -191,10 +191,6 @@ pub(crate) fn types_with_field(graph: &HeapGraph, name: &str) -> Vec<bool> {
     types.ids().map(has_field).collect()
 }
 
-pub(super) fn unreadable(error: ReadError) -> NoValues {
-    NoValues::Unreadable(error.to_string())
-}
-
 /// Hands what some objects say, ascending, to `take`, each text as far as it is shown. Each part of the dump is read once.
 pub(crate) fn visit_shown_values(
     dump: &OpenDump,
@@ -277,23 +273,6 @@ pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(No
     let wanted = WantedContents { with_lengths: true, ..WantedContents::default() };
     let contents = details.contents(graph, &wanted).map_err(unreadable)?;
     Ok(contents.lengths)
-}
-
-/// Bytes of an array, a text or a collection while its length is found.
-const BYTES_PER_LENGTH: u64 = 64;
-
-/// Fails when the lengths of arrays and texts, and of objects of some more types, do not fit.
-pub(super) fn check_lengths_memory(
-    dump: &OpenDump,
-    graph: &HeapGraph,
-    is_more: impl Fn(TypeId) -> bool,
-) -> Result<(), MemoryError> {
-    let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
-    let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
-    let has_length = |type_id| has_length(graph.type_name(type_id)) || is_more(type_id);
-    let is_sized: Vec<bool> = graph.types().ids().map(has_length).collect();
-    let count = graph.node_types(0..graph.node_count()).filter(|type_id| is_sized[type_id.index()]).count();
-    dump.check_rows_memory(count as u64, BYTES_PER_LENGTH)
 }
 
 /// Bytes of an object's field: its value, and its place on the way to the end of a path.

@@ -18,6 +18,7 @@ mod interfaces;
 mod mask;
 mod number;
 mod parse;
+mod path_step;
 mod word_scanner;
 
 use std::ops::Range;
@@ -31,8 +32,8 @@ pub(crate) use collection_elements::{CollectionReader, ElementPart, FoundElement
 pub(crate) use collection_sizes::{FoundCollection, collections_of, references_but_class};
 pub use error::{FilterError, FilterProblem};
 pub use field_selection::FieldSelection;
-pub(crate) use field_selection::PathStep;
 pub(crate) use fields::{FieldPathValue, FieldValues, PathEnd, types_with_field, visit_path_ends, visit_shown_values};
+pub(crate) use path_step::PathStep;
 
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeSet};

@@ -3,8 +3,8 @@
 use super::column::{FilterColumn, ValueKind};
 use super::error::FilterError;
 use super::expression_tree::{Condition, FilterTest, Predicate, TestSubject};
-use super::field_selection::PathStep;
 use super::number::{Comparison, Number, NumberError};
+use super::path_step::PathStep;
 use super::word_scanner::{KEYWORDS, MAX_FIELD_PATHS, WordScanner};
 use crate::analysis::type_patterns::TypePattern;
 use crate::analysis::type_patterns::nearest_word;

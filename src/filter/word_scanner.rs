@@ -1,8 +1,8 @@
 //! The words of an expression, one after another.
 
 use super::FilterError;
-use super::field_selection::PathStep;
 use super::number::Number;
+use super::path_step::PathStep;
 
 /// Fields that a path has at most.
 pub(super) const MAX_FIELDS_PER_PATH: usize = 16;

@@ -56,6 +56,8 @@ fn documented() -> Documented {
 /// Adds the keys of a value. Objects whose keys come from the dump are called `records.*` and have none.
 fn add_keys(value: &Value, place: &str, found: &mut Keys) {
     match value {
+        // Data of an object: its keys come from the dump.
+        _ if place == "json" || place.ends_with("[].json") => {}
         Value::Array(values) => values.iter().for_each(|value| add_keys(value, &format!("{place}[]"), found)),
         Value::Object(object) if place.ends_with("records") || place.ends_with("roots_by_kind") => {
             found.entry(format!("{place}.*")).or_default();
@@ -162,7 +164,7 @@ fn occurring() -> BTreeMap<String, Keys> {
     let long = directory.path().join("long.hprof");
     std::fs::write(&long, bytes).expect("written");
     add(&["threads", &long.display().to_string()]);
-    add(&["list", ZOO, "--select", ".name,.holder", "-t", "java.lang.Thread", "-n", "9"]);
+    add(&["list", ZOO, "--select", ".name,.holder", "-t", "java.lang.Thread", "-n", "9", "--deep", "1"]);
     let of_fields = ["--sum", ".size", "--min", ".size", "--max", ".size", "--mean", ".size", "-n", "3"];
     add(&[&["stats", ZOO], &of_fields[..]].concat());
     add(&[&["stats", ZOO, "--by", "superclass", "--tree"], &of_fields[..]].concat());
@@ -170,7 +172,7 @@ fn occurring() -> BTreeMap<String, Keys> {
     add(&["stats", ZOO, "--by", "package", "--off-heap"]);
     for class in ["=java.util.HashMap", "=java.util.concurrent.ConcurrentHashMap", "=java.util.ArrayList"] {
         let ids = run(&["list", ZOO, "-q", "--ids", "-n", "20", "--type", class]).stdout;
-        add(&[&["show"], &ids.lines().collect::<Vec<_>>()[..], &[ZOO, "--entries", "-n", "2"]].concat());
+        add(&[&["show"], &ids.lines().collect::<Vec<_>>()[..], &[ZOO, "--entries", "--deep", "1", "-n", "2"]].concat());
     }
     add(&["strings", ZOO, "--where", "reachable", "-n", "1"]);
     let rules = directory.path().join("rules.txt");

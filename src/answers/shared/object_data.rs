@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::object_texts::text_of_known_class;
-use super::values::{ShownValue, unreadable_values};
+use super::values::{ShownValue, field_name, unreadable_values};
 use super::{AnswerError, CommandLine};
 use crate::answers::libraries::dotted_type_name;
 use crate::dump::OpenDump;
@@ -444,14 +444,6 @@ impl DataWalk<'_, '_> {
             }
             None => None,
         })
-    }
-}
-
-/// The bare name of a field.
-pub(in crate::answers) fn field_name(field: &FieldValue) -> &str {
-    match &field.name {
-        ReferenceName::Field(_, name) | ReferenceName::StaticField(name) | ReferenceName::Property(name) => name,
-        _ => "",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat};
 
-use super::object_data::field_name;
+use super::values::field_name;
 use crate::graph::NodeId;
 use crate::input::{FieldValue, ShownValue, Text, Value};
 

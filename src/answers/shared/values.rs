@@ -19,6 +19,14 @@ pub const MAX_ELEMENTS_SHOWN: usize = 100;
 /// Characters of a text in words.
 const MAX_CHARACTERS_IN_WORDS: usize = 100;
 
+/// The bare name of a field.
+pub(in crate::answers) fn field_name(field: &FieldValue) -> &str {
+    match &field.name {
+        ReferenceName::Field(_, name) | ReferenceName::StaticField(name) | ReferenceName::Property(name) => name,
+        _ => "",
+    }
+}
+
 /// Reads what objects and their fields say, for rows and in words.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::answers) struct ValueReader<'d> {

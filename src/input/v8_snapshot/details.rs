@@ -69,7 +69,7 @@ impl RereadSnapshot {
     /// A snapshot with all its strings.
     fn of(mut snapshot: Snapshot) -> Arc<Self> {
         snapshot.ids.make_unique();
-        let tables = super::reference_names::collection_tables(&snapshot);
+        let tables = super::collection_tables::collection_tables(&snapshot);
         Arc::new(RereadSnapshot::new(snapshot, tables))
     }
 

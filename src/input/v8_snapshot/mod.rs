@@ -16,6 +16,7 @@ mod assemble;
 mod bit_set;
 pub(crate) mod block;
 mod classes;
+mod collection_tables;
 mod details;
 mod distances;
 mod edge_labels;

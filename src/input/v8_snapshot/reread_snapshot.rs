@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::block::DANGLING_TARGET;
-use super::reference_names::CollectionKind;
+use super::collection_tables::CollectionKind;
 use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::AllocationStacks;
