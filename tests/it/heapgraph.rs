@@ -51,6 +51,18 @@ fn without_values(value: Value) -> Value {
     }
 }
 
+/// Removes a key wherever it is; true if it was anywhere.
+fn remove_key(value: &mut Value, key: &str) -> bool {
+    match value {
+        Value::Object(map) => {
+            let was_there = map.remove(key).is_some();
+            map.values_mut().fold(was_there, |was_there, value| remove_key(value, key) | was_there)
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |was_there, item| remove_key(item, key) | was_there),
+        _ => false,
+    }
+}
+
 test_each_format!(a_dump_written_as_lines_answers_as_before, answers_as_before);
 
 fn answers_as_before(fixture: &Fixture) {
@@ -91,7 +103,12 @@ fn answers_as_before(fixture: &Fixture) {
             let text = texts.map(|texts| serde_json::from_str(&texts[0]).expect("JSON"));
             text.map(without_values).map_err(|_| "an error")
         };
-        assert_eq!(parsed(before.texts), parsed(after.texts), "{}: {words}", fixture.name());
+        let (mut before, mut after) = (parsed(before.texts), parsed(after.texts));
+        if before.as_mut().is_ok_and(|answer| remove_key(answer, "via")) {
+            // Elements of collections go by their keys, which are values.
+            [&mut before, &mut after].into_iter().flatten().for_each(|answer| _ = remove_key(answer, "reference"));
+        }
+        assert_eq!(before, after, "{}: {words}", fixture.name());
         compared += 1;
     }
     assert!(compared > 30, "{}: {compared}", fixture.name());

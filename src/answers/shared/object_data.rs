@@ -43,6 +43,7 @@ impl DataOptions {
         let default = Self::new(depth);
         let is_other = |number: usize, default: usize| (number != default).then(|| number.to_string());
         line.add_option("--deep", Some(&depth.to_string()));
+        line.add_option("-f", Some("json"));
         line.add_option("--deep-values", is_other(max_values, default.max_values).as_deref());
         line.add_option("--deep-bytes", is_other(max_bytes, default.max_bytes).as_deref());
     }
