@@ -41,6 +41,7 @@ pub use error::{AnswerError, MIN_JUDGED_DUMPS};
 pub use figure::Figure;
 pub use group_by::GroupBy;
 pub use owners::TypeOwnership;
+#[cfg(feature = "cli")]
 pub(crate) use paths::remove_inner_steps;
 pub use paths::{PathNodeRow, PathRow, PathStep, PathSteps};
 pub use problems::{ProblemRow, cut_sentence, cut_word};

@@ -33,7 +33,7 @@ pub struct TrendOptions {
     pub heaps: AllocationHeapChoice,
     /// Kind of rows: groups, or paths of the dominator tree.
     pub by: DiffBy,
-    /// The field whose values are the rows, of [`GroupBy::Field`].
+    /// The field whose values are the rows, of [`GroupBy::Field`](crate::answers::GroupBy::Field).
     pub field: Option<FieldSelection>,
     /// Retained bytes are judged, in place of shallow ones; of names of frames cum in place of flat.
     pub judges_retained: bool,
