@@ -312,7 +312,7 @@ impl DominatorTreeBuilder<'_, '_> {
     fn groups(&self, dump: &OpenDump, from: DominatorNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
         let by_dominator = (by == GroupBy::Dominator).then(|| groups_by_dominator(dump, self.graph)).transpose()?;
         let apart = SameNameTypes::of_rows(self.options.splits_same_name_types);
-        let groups = Groups::with_groups_of_nodes(self.scope, by, apart, by_dominator)?;
+        let groups = Groups::new(self.scope, by, apart, by_dominator)?;
         let children = self.dominators.children();
         let set_of = |node| groups.group_of(node);
         let topmost =

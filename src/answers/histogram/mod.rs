@@ -89,7 +89,7 @@ fn histogram_of_objects(
         true => (GroupBy::Type, SameNameTypes::Separate),
         false => (options.group_by, SameNameTypes::of_rows(options.splits_same_name_types)),
     };
-    let groups = Groups::with_groups_of_nodes(&scope, by, apart, by_field.or(by_dominator))?;
+    let groups = Groups::new(&scope, by, apart, by_field.or(by_dominator))?;
     let tallies = groups.tally(dump.reachable());
     let with_fields = !options.field_figures.is_empty() && !options.group_by.is_by_owner();
     let of_fields = match with_fields {

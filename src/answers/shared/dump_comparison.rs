@@ -117,7 +117,7 @@ impl DumpSide {
             Some(field) => Some(groups_by_field(dump, graph, field, scope.types())?),
             None => None,
         };
-        let groups = Groups::with_groups_of_nodes(&scope, group_by, SameNameTypes::Merged, by_field)?;
+        let groups = Groups::new(&scope, group_by, SameNameTypes::Merged, by_field)?;
         let tallies = groups.tally(dump.reachable());
         let mut totals = GroupTally::default();
         tallies.iter().for_each(|tally| totals.add(tally));

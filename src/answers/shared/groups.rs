@@ -54,14 +54,9 @@ impl SameNameTypes {
 }
 
 impl<'d> Groups<'d> {
-    /// Groups the objects of a scope. O(types); by how objects are held O(objects + references). Error: if the dump
-    /// does not say what to group by.
-    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: SameNameTypes) -> Result<Self, AnswerError> {
-        Self::with_groups_of_nodes(scope, by, apart, None)
-    }
-
-    /// The same, with names of groups and the group of each object where the values of a field decide.
-    pub(in crate::answers) fn with_groups_of_nodes(
+    /// Groups the objects of a scope, with names of groups and the group of each object where the values of a field decide.
+    /// O(types); by how objects are held O(objects + references). Error: if the dump does not say what to group by.
+    pub(crate) fn new(
         scope: &Scope<'d>,
         by: GroupBy,
         apart: SameNameTypes,

@@ -24,7 +24,7 @@ use crate::sort;
 pub(super) fn write<W: Write + Send>(heap: &ObjectHeap<'_>, out: W) -> Result<W, TableError> {
     let graph = heap.graph;
     let scope = Scope::of_all(graph);
-    let groups = Groups::new(&scope, GroupBy::Type, SameNameTypes::of_rows(false))?;
+    let groups = Groups::new(&scope, GroupBy::Type, SameNameTypes::of_rows(false), None)?;
     let sets = group_by_section(heap, &groups);
     let retained = retained_lower_bound_by_set(
         heap.dominators,
