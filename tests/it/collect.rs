@@ -710,6 +710,8 @@ fn node_tells_spaces_and_samples() {
         r#""result":{"profile":{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0,"children":[{"callFrame":{"functionName":"keep",
            "scriptId":"1","url":"a.js","lineNumber":0,"columnNumber":0},"selfSize":4096,"id":2,"children":[]}]},"samples":[]}}"#,
     );
+    const IDLE: (&str, &str) =
+        ("HeapProfiler.getSamplingProfile", r#""error":{"code":-32000,"message":"sampling profiler was not started"}"#);
     let folder = tempfile::tempdir().expect("a folder");
     let stats = |args: &[&str]| {
         let (ran, left) = collect_in(folder.path(), &[args, &["-o", "x", "--force", "--timeout", "5s"]].concat());
@@ -738,11 +740,12 @@ fn node_tells_spaces_and_samples() {
     assert!(ran.stderr.contains("does not tell its heap statistics"), "{}", ran.stderr);
 
     let began = std::time::Instant::now();
-    let (answer, profile) = stats(&["--url", &answering_inspector(&[PROFILE]), "--profile", "300ms"]);
+    let (answer, profile) = stats(&["--url", &answering_inspector(&[IDLE, PROFILE]), "--profile", "300ms"]);
     assert!(began.elapsed() >= Duration::from_millis(300));
     assert_eq!((&answer["format"], &profile["types"][0]["type"]), (&"heapprofile".into(), &"keep".into()));
     assert_eq!(profile["types"][0]["total_bytes"], 4096);
-    refused(&["--url", &answering_inspector(&[]), "--profile", "1ms", "-o", "y"], &["protocol"]);
+    refused(&["--url", &answering_inspector(&[IDLE]), "--profile", "1ms", "-o", "y"], &["protocol"]);
+    refused(&["--url", &answering_inspector(&[PROFILE]), "--profile", "1ms", "-o", "y"], &["busy"]);
     refused(&[&Process::idle().pid(), "--runtime", "dotnet", "--profile", "1s", "-o", "y"], &["usage"]);
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// bytes by heap space) [default output: -]
     #[arg(long, conflicts_with_all = ["list", "redact"])]
     histogram: bool,
-    /// What is allocated in this time and kept, by stack, in place of a dump: nothing stands still (Node.js, Chromium)
+    /// What is allocated in this time and kept, by stack, in place of a dump, with a garbage collection at its end (Node.js, Chromium)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["list", "redact", "histogram"])]
     profile: Option<Duration>,
     /// One after another, from one to the next so long (60s, 10min, 1h)
@@ -87,7 +87,7 @@ pub(crate) struct Args {
     /// From one dump of --when to the next
     #[arg(long, value_name = "DURATION", requires = "when", value_parser = parse_duration, default_value = "10min", hide_short_help = true)]
     at_least_apart: Duration,
-    /// Unreachable objects too, no collection first (Java)
+    /// Unreachable objects too, no collection first (Java, histograms of Node.js)
     #[arg(long)]
     all: bool,
     /// Let a signal open the inspector of a Node.js that has none open, for the time of the dump or series

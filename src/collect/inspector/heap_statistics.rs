@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::plan::target_title;
+use super::plan::{collection_pause, target_title};
 use super::session::InspectorSession;
 use crate::collect::process::Process;
 use crate::collect::process_watch::ProcessWatch;
@@ -18,8 +18,6 @@ use crate::units::format_bytes;
 /// Without syntax that Node.js 8 does not know.
 const STATISTICS_EXPRESSION: &str = "(v8 => ({spaces: v8.getHeapSpaceStatistics(), memory: process.memoryUsage()}))\
                                      (process.getBuiltinModule ? process.getBuiltinModule('v8') : require('v8'))";
-/// For a GiB of heap: V8 collects until nothing more is freed.
-const COLLECTION_PAUSE_PER_GIB: Duration = Duration::from_secs(4);
 
 /// Answer of `Runtime.evaluate`; without a value where the expression has failed.
 #[derive(Deserialize)]
@@ -63,7 +61,7 @@ pub(super) fn take_heap_statistics(
 ) -> Result<DumpOutcome, Refusal> {
     let heap = session.ask_used_heap_bytes()?.unwrap_or_default();
     let collects = !request.options.include_unreachable;
-    let pause = CollectPlan::rounded_pause(COLLECTION_PAUSE_PER_GIB.mul_f64(heap as f64 / f64::from(1 << 30)));
+    let pause = collection_pause(heap);
     let (pause, cost) = match collects {
         true => {
             (pause, format!("it collects garbage first, its main thread stops for about {}", format_seconds(pause)))

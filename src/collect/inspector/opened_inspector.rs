@@ -23,9 +23,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const CLOSE_REQUEST_ID: u64 = 9;
-/// The only line that is ever run in a process: it closes what we opened, a moment later. Node.js ends with a segmentation
-/// fault now and then when its inspector closes while a client is there: ours has gone by then. The second way is of versions
-/// before 20.16; `require` is there while the line runs, not when the timer does.
+/// The only line that is run in a process beside the question for its heap statistics: it closes what we opened, a moment
+/// later. Node.js ends with a segmentation fault now and then when its inspector closes while a client is there: ours has
+/// gone by then. The second way is of versions before 20.16; `require` is there while the line runs, not when the timer does.
 const CLOSING_SCRIPT: &str = "(inspector => void setTimeout(() => inspector.close(), 500))\
                        (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector'))";
 

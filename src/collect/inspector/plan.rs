@@ -16,6 +16,13 @@ const SNAPSHOT_MEMORY_FACTOR: u64 = 8;
 const SNAPSHOT_MEMORY_BASE_BYTES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
 const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
+/// For a GiB of heap: V8 collects until nothing more is freed.
+const COLLECTION_PAUSE_PER_GIB: Duration = Duration::from_secs(4);
+
+/// How long a garbage collection of a heap of so many bytes takes.
+pub(super) fn collection_pause(heap: u64) -> Duration {
+    CollectPlan::rounded_pause(COLLECTION_PAUSE_PER_GIB.mul_f64(heap as f64 / f64::from(1 << 30)))
+}
 
 /// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
