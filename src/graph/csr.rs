@@ -63,7 +63,7 @@ impl CsrOffsets {
     }
 
     #[inline]
-    fn start(&self, index: usize) -> usize {
+    pub(super) fn start(&self, index: usize) -> usize {
         match self.group_starts.get(index / NODES_PER_GROUP) {
             group if group & FAR_GROUP_MARK == 0 => group as usize + usize::from(self.starts_in_group.get(index)),
             group => self.far_start(group, index),

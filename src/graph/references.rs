@@ -128,6 +128,17 @@ impl HeapGraph {
         self.references.indexed_targets_of(node.index())
     }
 
+    /// Strong references by their index among all.
+    pub(crate) fn strong_reference_slice(&self, indices: Range<usize>) -> &[NodeId] {
+        self.references.targets.slice(indices)
+    }
+
+    /// How many strong references the objects up to this one have. O(1).
+    #[inline(always)]
+    pub(crate) fn strong_reference_end(&self, node: NodeId) -> usize {
+        self.references.offsets.start(node.index() + 1)
+    }
+
     /// Asks the processor for the place where an object's references begin.
     #[inline(always)]
     pub(crate) fn prefetch_reference_offset(&self, node: NodeId) {

@@ -1,9 +1,9 @@
 //! Immediate dominators of everything that strong roots reach.
 //!
 //! Semi-NCA (Georgiadis, "Linear-time algorithms for dominators and related problems", 2005) over depth-first numbers,
-//! from a virtual root with number 0 above all strong roots. Two changes make it fit for real heaps. The depth-first walk
-//! counts references that are no tree edges, and a pass over all in the order they lie in sorts those into lists by
-//! target: most objects have none. And where climbing to a nearest common ancestor takes too many steps in all (an array that
+//! from a virtual root with number 0 above all strong roots. Two changes make it fit for real heaps. References that are no
+//! tree edges are counted and then sorted into lists by target, in two passes over all in the order they lie in, on two
+//! threads: most objects have none. And where climbing to a nearest common ancestor takes too many steps in all (an array that
 //! also holds the items of a long list: quadratic in the textbook form), the buckets of Lengauer and Tarjan ("A fast
 //! algorithm for finding dominators in a flowgraph", 1979) take over, so that the worst case is
 //! O(references x log objects) for certain. Nothing recurses.
@@ -12,15 +12,16 @@
 //! rounds before (`prefetch`), so that the waits overlap: half the time on graphs without order.
 //!
 //! Three words of 4 bytes an object, and one for each edge beside the tree, are all that it takes: one for the nodes by
-//! number; one for the counts of edges by node, which become numbers by node; one for the places of lists by number, which
-//! become cells of an ancestor and a label, when the numbers are done with, and at last the immediate dominators. A
+//! number; one for the numbers by node; one for the places of lists by number, which become cells of an ancestor and a label, when the numbers are done with, and at last the immediate dominators. A
 //! semidominator that is not the parent takes the place of an edge. The tree is kept in two bits an object, which of the
 //! references are its edges in a bit each, and the lengths of the lists in little more than one bit each.
 
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
-/// In place of the number of what is not reached.
-pub(super) const UNREACHED: u32 = u32::MAX;
 /// Distances, in edges, at which the steps of a climb are asked for in advance, first step first: each reads what the
 /// one before asked for.
 const HOP_PREFETCH_DISTANCES: [usize; 3] = [24, 16, 8];
@@ -30,8 +31,8 @@ const REFERENCE_OFFSET_PREFETCH_DISTANCE: usize = 6;
 const REFERENCE_PREFETCH_DISTANCE: usize = 3;
 /// Edges whose places are looked up together, so that the waits overlap.
 const EDGE_LOOKUP_BATCH: usize = 256;
-/// Edges that are sorted in while the numbers of as many are looked up.
-const EDGE_SORT_BATCH: usize = 1 << 16;
+/// References of which the edges are taken while those of as many are looked for.
+const REFERENCE_BATCH: usize = 1 << 16;
 /// Distance at which what belongs to them is asked for in advance.
 const EDGE_PREFETCH_DISTANCE: usize = 12;
 
@@ -50,12 +51,11 @@ pub(super) struct DepthFirstDominators {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let DepthFirstWalk { nodes, tree, is_tree_reference, non_tree_reference_counts, counted_number_limit } =
-        depth_first_walk(graph);
-    let (numbers, lengths, mut places) = number_nodes(&nodes, non_tree_reference_counts, graph);
-    let edges = UnsortedEdges { graph, numbers: &numbers, counted_number_limit, is_tree_reference };
-    let mut sources = edges.sources_by_target(&mut places, lengths.sum());
-    drop(numbers);
+    let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = depth_first_walk(graph);
+    let edges = EdgesBesideTree { graph, is_tree_reference, followed };
+    let (numbers, lengths, mut places) = number_nodes(&nodes, &edges);
+    let mut sources = edges.sources_by_target(&numbers, &mut places, lengths.sum());
+    drop((edges, numbers));
     let mut words = tree.pair_with_parents(places);
     let (mut steps, step_budget) = (0, step_budget * nodes.len() as u64);
     let semi = semidominators(as_ancestor_cells(&mut words), &mut sources, &mut steps);
@@ -72,10 +72,8 @@ struct DepthFirstWalk {
     tree: DepthFirstTree,
     /// By place of a reference among all, then by number of the rooted node: an edge of the tree. The last means nothing.
     is_tree_reference: NodeSet,
-    /// By node: one less than the references to it that are no tree edges; `UNREACHED` of what is not reached.
-    non_tree_reference_counts: Vec<u32>,
-    /// References of objects with this number or a greater one count for nothing.
-    counted_number_limit: u32,
+    /// Objects whose references count.
+    followed: NodeSet,
 }
 
 struct PendingReference {
@@ -97,14 +95,12 @@ fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
         nodes,
         tree: DepthFirstTree::with_capacity(graph.node_count()),
         is_tree_reference: NodeSet::new(graph.strong_reference_count() + rooted.len() + 1),
-        non_tree_reference_counts: vec![UNREACHED; graph.node_count() + 1],
-        counted_number_limit: 0,
+        followed: NodeSet::new(graph.node_count()),
     };
-    let mut seen = NodeSet::new(graph.node_count());
-    walk.follow_references(graph, &mut pending, &mut seen);
+    walk.follow_references(graph, &mut pending);
     if graph.has_unheld_in_dominator_tree() && walk.nodes.len() <= graph.node_count() {
         let reference_index = (graph.strong_reference_count() + rooted.len()) as u32;
-        walk.attach_unrooted(graph, reference_index, &mut seen);
+        walk.attach_unrooted(graph, reference_index);
     }
     walk.nodes.shrink_to_fit();
     walk
@@ -121,8 +117,8 @@ fn rooted_nodes(graph: &HeapGraph) -> Vec<NodeId> {
 impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor.
-    fn follow_references(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
-        let DepthFirstWalk { nodes, tree, is_tree_reference, non_tree_reference_counts, counted_number_limit } = self;
+    fn follow_references(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>) {
+        let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = self;
         // Of each object on the way: references that were pending before its own.
         let mut pending_before: Vec<usize> = Vec::new();
         loop {
@@ -130,8 +126,7 @@ impl DepthFirstWalk {
                 tree.step_up();
             }
             let Some(PendingReference { target, reference_index }) = pending.pop() else { break };
-            if !seen.insert(target) {
-                non_tree_reference_counts[target.index()] = non_tree_reference_counts[target.index()].wrapping_add(1);
+            if !followed.insert(target) {
                 continue;
             }
             nodes.push(target);
@@ -140,11 +135,9 @@ impl DepthFirstWalk {
             let before = pending.len();
             let (first_index, references) = graph.indexed_strong_references(target);
             for (at, &below) in references.iter().enumerate().rev() {
-                if !seen.contains(below) {
+                if !followed.contains(below) {
                     graph.prefetch_reference_offset(below);
                     pending.push(PendingReference { target: below, reference_index: (first_index + at) as u32 });
-                } else if below != target {
-                    non_tree_reference_counts[below.index()] = non_tree_reference_counts[below.index()].wrapping_add(1);
                 }
             }
             if pending.len() > before {
@@ -160,22 +153,21 @@ impl DepthFirstWalk {
                 graph.prefetch_references(pending[next].target);
             }
         }
-        *counted_number_limit = nodes.len() as u32;
     }
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
     /// object of the cycles that are left by itself, whose references count for nothing.
-    fn attach_unrooted(&mut self, graph: &HeapGraph, reference_index: u32, seen: &mut NodeSet) {
+    fn attach_unrooted(&mut self, graph: &HeapGraph, reference_index: u32) {
+        let unrooted = |followed: &NodeSet| graph.nodes().filter(|&node| !followed.contains(node)).collect::<Vec<_>>();
         let mut is_held = NodeSet::new(graph.node_count());
-        for node in graph.nodes().filter(|&node| !seen.contains(node)) {
-            for &target in graph.strong_references(node) {
-                is_held.insert(target);
-            }
+        let nodes = unrooted(&self.followed);
+        for &target in nodes.iter().flat_map(|&node| graph.strong_references(node)) {
+            is_held.insert(target);
         }
-        let starts = graph.nodes().rev().filter(|&node| !seen.contains(node) && !is_held.contains(node));
+        let starts = nodes.into_iter().rev().filter(|&node| !is_held.contains(node));
         let mut pending = starts.map(|target| PendingReference { target, reference_index }).collect();
-        self.follow_references(graph, &mut pending, seen);
-        for node in graph.nodes().filter(|&node| !seen.contains(node)) {
+        self.follow_references(graph, &mut pending);
+        for node in unrooted(&self.followed) {
             self.nodes.push(node);
             self.tree.push_below_last();
             self.tree.step_up();
@@ -298,29 +290,62 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
-/// Numbers by node, in the memory of the counts; these by number; and where lists that are as long end, by number.
-/// `UNREACHED` is the number of a node that has none.
-fn number_nodes(
-    nodes: &[NodeId],
-    non_tree_reference_counts: Vec<u32>,
-    graph: &HeapGraph,
-) -> (Vec<u32>, UnaryCodedNumbers, Vec<u32>) {
-    let mut numbers = non_tree_reference_counts;
-    let edge_limit = graph.strong_reference_count() + graph.strong_roots().count();
-    let (mut lengths, mut sum) = (UnaryCodedNumbers::new(nodes.len() + edge_limit), 0);
-    // The places become cells.
-    let mut ends = Vec::with_capacity(2 * nodes.len());
-    ends.push(0);
-    for (number, node) in nodes.iter().enumerate().skip(1) {
-        if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
-            prefetch(&numbers, ahead.index());
+/// Numbers by node; how many edges lead to each number; and where lists that are as long end, by number.
+fn number_nodes(nodes: &[NodeId], edges: &EdgesBesideTree<'_>) -> (Vec<u32>, UnaryCodedNumbers, Vec<u32>) {
+    let counts = edges.count_by_target();
+    let number_by_node = || {
+        let mut numbers = vec![0; edges.graph.node_count()];
+        for (number, node) in nodes.iter().enumerate().skip(1) {
+            numbers[node.index()] = number as u32;
         }
-        let count = std::mem::replace(&mut numbers[node.index()], number as u32).wrapping_add(1);
-        lengths.push(count);
-        sum += count;
-        ends.push(sum);
-    }
+        numbers
+    };
+    let count_by_number = || {
+        let mut lengths = UnaryCodedNumbers::new(nodes.len() + counts.sum);
+        let mut sum = 0;
+        // The places become cells.
+        let mut ends = Vec::with_capacity(2 * nodes.len());
+        ends.push(0);
+        for (number, &node) in nodes.iter().enumerate().skip(1) {
+            if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
+                prefetch(&counts.small, ahead.index());
+            }
+            let count = counts.of(node);
+            lengths.push(count);
+            sum += count;
+            ends.push(sum);
+        }
+        (lengths, ends)
+    };
+    let (numbers, (lengths, ends)) = rayon::join(number_by_node, count_by_number);
     (numbers, lengths, ends)
+}
+
+/// How often each node is a target: a byte each, so that most stay near the processor.
+struct TargetCounts {
+    small: Vec<u8>,
+    /// Of those that are targets `u8::MAX` times or more often.
+    large: FxHashMap<NodeId, u32>,
+    sum: usize,
+}
+
+impl TargetCounts {
+    #[inline(always)]
+    fn add(&mut self, target: NodeId) {
+        self.sum += 1;
+        match &mut self.small[target.index()] {
+            &mut u8::MAX => *self.large.entry(target).or_insert(u8::MAX.into()) += 1,
+            small => *small += 1,
+        }
+    }
+
+    #[inline(always)]
+    fn of(&self, node: NodeId) -> u32 {
+        match self.small[node.index()] {
+            u8::MAX => self.large.get(&node).copied().unwrap_or(u8::MAX.into()),
+            small => small.into(),
+        }
+    }
 }
 
 /// A reference between objects by number.
@@ -349,56 +374,102 @@ fn add_edges(edges: &mut [Edge], places: &mut [u32], sources: &mut [u32]) {
     }
 }
 
-/// Edges beside the tree, as references of the graph.
-struct UnsortedEdges<'a> {
+/// References that are no edges of the depth-first tree.
+struct EdgesBesideTree<'a> {
     graph: &'a HeapGraph,
-    /// By node.
-    numbers: &'a [u32],
-    counted_number_limit: u32,
-    /// As the walk has it.
+    /// As the walk has them.
     is_tree_reference: NodeSet,
+    followed: NodeSet,
 }
 
-impl UnsortedEdges<'_> {
-    /// Appends the edges that one number's references from this index on are, without those of the tree.
-    #[inline(always)]
-    fn look_up_edges(&self, source: u32, first_index: usize, targets: &[NodeId], edges: &mut Vec<Edge>) {
-        let targets = (first_index..).map(NodeId::new).zip(targets);
-        let beside_tree = targets.filter(|&(index, _)| !self.is_tree_reference.contains(index));
-        let numbered = beside_tree.map(|(_, target)| Edge { target: self.numbers[target.index()], source });
-        edges.extend(numbered.filter(|edge| edge.source != edge.target));
+impl EdgesBesideTree<'_> {
+    /// Objects that roots hold once more.
+    fn targets_of_roots(&self) -> impl Iterator<Item = NodeId> {
+        let of_roots = rooted_nodes(self.graph).into_iter().zip(self.graph.strong_reference_count()..);
+        of_roots.filter(|&(_, index)| !self.is_tree_reference.contains(NodeId::new(index))).map(|(target, _)| target)
     }
 
-    /// Sources of all edges by target; where each target's end, as `places` has it, becomes where they begin. While some
-    /// edges are sorted in, the numbers of the next are looked up.
-    fn sources_by_target(&self, places: &mut [u32], edge_count: usize) -> Vec<u32> {
-        let (graph, mut sources, mut edges) = (self.graph, vec![0; edge_count], Vec::new());
-        self.look_up_edges(0, graph.strong_reference_count(), &rooted_nodes(graph), &mut edges);
-        add_edges(&mut edges, places, &mut sources);
-        let mut nodes = graph.nodes().zip(self.numbers);
-        let (mut source, mut first_index, mut rest): (u32, usize, &[NodeId]) = (0, 0, &[]);
-        let mut look_up = |edges: &mut Vec<Edge>| {
-            edges.clear();
-            while edges.len() < EDGE_SORT_BATCH {
-                let (own, behind) = rest.split_at(rest.len().min(EDGE_SORT_BATCH - edges.len()));
-                self.look_up_edges(source, first_index, own, edges);
-                (first_index, rest) = (first_index + own.len(), behind);
-                if rest.is_empty() {
-                    let Some((node, &number)) = nodes.find(|&(_, &number)| number < self.counted_number_limit) else {
-                        break;
-                    };
-                    source = number;
-                    (first_index, rest) = graph.indexed_strong_references(node);
+    /// Calls `take` with the source and the target of each edge among these references; `source` is the object that the
+    /// first of them is of, or one before, and becomes that of the last.
+    #[inline(always)]
+    fn for_each(&self, references: Range<usize>, source: &mut NodeId, mut take: impl FnMut(NodeId, NodeId)) {
+        let targets = self.graph.strong_reference_slice(references.clone());
+        let (last, mut end) = (self.graph.node_count() - 1, self.graph.strong_reference_end(*source));
+        let mut is_followed = self.followed.contains(*source);
+        for (index, word) in (references.start / 64..).zip(&self.is_tree_reference.words()[references.start / 64..]) {
+            let mut beside_tree = !word;
+            while beside_tree != 0 {
+                let reference = 64 * index + beside_tree.trailing_zeros() as usize;
+                beside_tree &= beside_tree - 1;
+                let Some(&target) = targets.get(reference - references.start) else { return };
+                if end <= reference {
+                    while end <= reference && source.index() < last {
+                        *source = NodeId::new(source.index() + 1);
+                        end = self.graph.strong_reference_end(*source);
+                    }
+                    is_followed = self.followed.contains(*source);
+                }
+                if is_followed && target != *source {
+                    take(*source, target);
                 }
             }
-        };
-        look_up(&mut edges);
-        let mut next = Vec::new();
-        while edges.len() == EDGE_SORT_BATCH {
-            rayon::join(|| add_edges(&mut edges, places, &mut sources), || look_up(&mut next));
-            std::mem::swap(&mut edges, &mut next);
         }
-        add_edges(&mut edges, places, &mut sources);
+    }
+
+    /// Takes edges by batches, each while `make` finds those of the next among the references.
+    fn in_batches<T: Send>(
+        &self,
+        mut make: impl FnMut(Range<usize>, &mut Vec<T>) + Send,
+        mut take: impl FnMut(&mut Vec<T>) + Send,
+    ) {
+        let count = self.graph.strong_reference_count();
+        let (mut batch, mut next) = (Vec::new(), Vec::new());
+        for start in (0..count).step_by(REFERENCE_BATCH) {
+            next.clear();
+            rayon::join(|| take(&mut batch), || make(start..count.min(start + REFERENCE_BATCH), &mut next));
+            std::mem::swap(&mut batch, &mut next);
+        }
+        take(&mut batch);
+    }
+
+    fn count_by_target(&self) -> TargetCounts {
+        let small = vec![0; self.graph.node_count()];
+        let mut counts = TargetCounts { small, large: FxHashMap::default(), sum: 0 };
+        self.targets_of_roots().for_each(|target| counts.add(target));
+        let mut source = NodeId::new(0);
+        let find = |references, targets: &mut Vec<_>| {
+            self.for_each(references, &mut source, |_, target| targets.push(target));
+        };
+        let count = |targets: &mut Vec<NodeId>| {
+            for at in 0..targets.len() {
+                if let Some(ahead) = targets.get(at + EDGE_PREFETCH_DISTANCE) {
+                    prefetch(&counts.small, ahead.index());
+                }
+                counts.add(targets[at]);
+            }
+        };
+        self.in_batches(find, count);
+        counts
+    }
+
+    /// Sources of all edges by target; where each target's end, as `places` has it, becomes where they begin.
+    fn sources_by_target(&self, numbers: &[u32], places: &mut [u32], edge_count: usize) -> Vec<u32> {
+        let mut sources = vec![0; edge_count];
+        let of_roots = self.targets_of_roots().map(|target| Edge { target: numbers[target.index()], source: 0 });
+        add_edges(&mut of_roots.collect::<Vec<_>>(), places, &mut sources);
+        let mut source = NodeId::new(0);
+        let find = |references, edges: &mut Vec<Edge>| {
+            self.for_each(references, &mut source, |source, target| {
+                edges.push(Edge { target: target.index() as u32, source: numbers[source.index()] });
+            });
+            for at in 0..edges.len() {
+                if let Some(ahead) = edges.get(at + EDGE_PREFETCH_DISTANCE) {
+                    prefetch(numbers, ahead.target as usize);
+                }
+                edges[at].target = numbers[edges[at].target as usize];
+            }
+        };
+        self.in_batches(find, |edges| add_edges(edges, places, &mut sources));
         sources
     }
 }

@@ -17,8 +17,10 @@ pub use node::DominatorNode;
 pub use stored_dominators::StoredDominators;
 
 use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
-use compute::{DepthFirstDominators, UNREACHED, compute};
+use compute::{DepthFirstDominators, compute};
 
+/// In place of the number of what is not reached.
+const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
 pub(super) const CLIMB_STEPS_PER_OBJECT: u64 = 4;
 
