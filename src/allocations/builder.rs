@@ -34,21 +34,33 @@ impl FrameTree {
         FrameTree { frames, table: HashTable::new() }
     }
 
+    /// Room in the table for so many stacks.
+    pub fn reserve_stacks(&mut self, stacks: usize) {
+        let frames = &self.frames;
+        self.table.reserve(stacks, |&node| hash_of_callee(frames.parent(node), frames.name(node)));
+    }
+
     /// The node of a name below a node, made when it is new. O(1), one search in a table at most.
+    #[inline]
     pub fn find_or_add(&mut self, caller: u32, name: NameId) -> u32 {
-        let next = self.frames.len() as u32;
-        if caller + 1 < next {
-            let frames = &self.frames;
-            if frames.is_callee_behind(caller, name) {
-                return caller + 1;
-            }
-            let is_callee = |&node: &u32| frames.name(node) == name && frames.parent(node) == caller;
-            let hash_of_node = |&node: &u32| hash_of_callee(frames.parent(node), frames.name(node));
-            match self.table.entry(hash_of_callee(caller, name), is_callee, hash_of_node) {
-                Entry::Occupied(known) => return *known.get(),
-                Entry::Vacant(free) => free.insert(next),
-            };
+        if caller + 1 < self.frames.len() as u32 {
+            return self.find_or_add_beside(caller, name);
         }
+        self.frames.push(name, caller)
+    }
+
+    /// The same below a node that is not the last one.
+    fn find_or_add_beside(&mut self, caller: u32, name: NameId) -> u32 {
+        let frames = &self.frames;
+        if frames.is_callee_behind(caller, name) {
+            return caller + 1;
+        }
+        let is_callee = |&node: &u32| frames.name(node) == name && frames.parent(node) == caller;
+        let hash_of_node = |&node: &u32| hash_of_callee(frames.parent(node), frames.name(node));
+        match self.table.entry(hash_of_callee(caller, name), is_callee, hash_of_node) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(free) => free.insert(frames.len() as u32),
+        };
         self.frames.push(name, caller)
     }
 

@@ -126,12 +126,17 @@ impl FrameList {
         match (&mut self.names, u16::try_from(name.0)) {
             (NameColumn::Narrow(names), Ok(narrow)) => names.push(narrow),
             (NameColumn::Wide(names), _) => names.push(name.0),
-            (NameColumn::Narrow(names), Err(_)) => {
-                let wide = names.iter().map(|&name| u32::from(name)).chain([name.0]);
-                self.names = NameColumn::Wide(wide.collect());
-            }
+            (NameColumn::Narrow(_), Err(_)) => self.widen_and_push(name),
         }
         number
+    }
+
+    #[cold]
+    fn widen_and_push(&mut self, name: NameId) {
+        if let NameColumn::Narrow(names) = &self.names {
+            let wide = names.iter().map(|&name| u32::from(name)).chain([name.0]);
+            self.names = NameColumn::Wide(wide.collect());
+        }
     }
 
     /// Marks frames as what their parents allocated themselves; ascending numbers.

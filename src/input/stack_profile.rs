@@ -12,6 +12,8 @@ use crate::allocations::{
 use crate::graph::{MemoryShare, make_room};
 
 const READ_STEP_BYTES: usize = 1 << 20;
+/// Stacks that room is made for before they come: 8 bytes each.
+const MAX_STACKS_RESERVED: u64 = 1 << 20;
 /// Frames and entries between two looks at the memory they take.
 const ROWS_PER_MEMORY_CHECK: usize = 1 << 16;
 
@@ -86,15 +88,23 @@ impl StackHeap {
     }
 
     /// Error: if frames, entries and names take more memory than there is.
+    #[inline]
     fn check_memory(&mut self) -> Result<(), ReadError> {
         let entries = self.entries.len() + self.entries_taken_away.len();
         let rows = self.tree.len() + entries;
-        if rows >= self.row_count_to_check {
-            self.row_count_to_check = rows + ROWS_PER_MEMORY_CHECK;
-            let entry_bytes = 2 * entries * size_of::<AllocationEntry>();
-            self.share.set_held_bytes((self.tree.memory_bytes() + entry_bytes + self.names.memory_bytes()) as u64)?;
-        }
-        Ok(())
+        if rows < self.row_count_to_check { Ok(()) } else { self.count_memory(rows, entries) }
+    }
+
+    #[cold]
+    fn count_memory(&mut self, rows: usize, entries: usize) -> Result<(), ReadError> {
+        self.row_count_to_check = rows + ROWS_PER_MEMORY_CHECK;
+        let entry_bytes = 2 * entries * size_of::<AllocationEntry>();
+        Ok(self.share.set_held_bytes((self.tree.memory_bytes() + entry_bytes + self.names.memory_bytes()) as u64)?)
+    }
+
+    /// Room for so many stacks, as far as that is no great matter.
+    pub(super) fn reserve_stacks(&mut self, stacks: u64) {
+        self.tree.reserve_stacks(stacks.min(MAX_STACKS_RESERVED) as usize);
     }
 
     /// The node of a frame below another. Files and modules that follow one another are one frame. Error: if there is no

@@ -64,6 +64,7 @@ impl Reader for Pprof {
         };
         let measure = SampleMeasure::of_profile(&profile, reading)?;
         let mut heap = StackHeap::new(reading);
+        heap.reserve_stacks(profile.samples);
         let locations = profile.frames_of_locations(&mut heap.names, reading);
         let location_count = locations.count();
         let type_label = reading.options.profile.type_label.clone();
