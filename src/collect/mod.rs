@@ -263,11 +263,17 @@ impl Collected {
 }
 
 impl CollectProblem {
+    /// What is no loss.
+    fn note(code: &'static str) -> Self {
+        CollectProblem { code, count: 1, first_at: None, severity: Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let (code, count) = (self.code, self.count);
         let words = match code {
             "other-session" => format!("{count} collections were asked for: another tool was at the process, too"),
             "dropped-events" => format!("{} were lost", count_with_noun(count, "events")),
+            "sampled-shorter" => "the program came to its end: what is sampled is the time until then".to_string(),
             "malformed-block" => format!("{} cannot be read", count_with_noun(count, "places")),
             _ => format!("met {count} times"),
         };

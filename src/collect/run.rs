@@ -11,7 +11,7 @@ use super::inspector::InspectorSession;
 use super::process::Process;
 use super::process_lock::ProcessLock;
 use super::refusal::{Refusal, RefusalCode};
-use super::request::DumpRequest;
+use super::request::{DumpRequest, check_options};
 use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime, dotnet, hotspot, inspector, pprof};
 
 /// In names of files of a series, of which two may be of one second.
@@ -129,7 +129,7 @@ pub(super) fn check_can_collect(process: &Process, options: &CollectOptions) -> 
 }
 
 /// The runtime of a process that may be asked, or of what is behind the address.
-fn find_runtime(process: Option<&Process>, options: &CollectOptions) -> Result<TargetRuntime, Refusal> {
+pub(super) fn find_runtime(process: Option<&Process>, options: &CollectOptions) -> Result<TargetRuntime, Refusal> {
     let Some(process) = process else {
         let is_profile = options.inspector_url.as_deref().is_some_and(pprof::is_profile_url);
         return Ok(options.runtime.unwrap_or(if is_profile { TargetRuntime::Go } else { TargetRuntime::Node }));
@@ -144,36 +144,6 @@ fn find_runtime(process: Option<&Process>, options: &CollectOptions) -> Result<T
 fn go_process_refusal() -> Refusal {
     let text = "of Go name the address of its profile: heapdump collect http://HOST:PORT/debug/pprof/heap";
     Refusal::new(RefusalCode::NoTarget, text)
-}
-
-fn check_options(options: &CollectOptions, runtime: TargetRuntime) -> Result<(), Refusal> {
-    let counts_unreachable =
-        runtime == TargetRuntime::Hotspot || runtime == TargetRuntime::Node && options.take_histogram;
-    let is_v8 = matches!(runtime, TargetRuntime::Node | TargetRuntime::Chromium);
-    let given = [
-        ("--histogram", options.take_histogram, !matches!(runtime, TargetRuntime::Chromium | TargetRuntime::Go)),
-        ("--profile", options.profile_duration.is_some(), is_v8),
-        ("--all", options.include_unreachable, counts_unreachable),
-        ("--buffer", options.max_buffer_bytes.is_some(), runtime == TargetRuntime::Dotnet),
-        ("--no-names", options.omit_method_names, runtime == TargetRuntime::Dotnet),
-        ("--open-inspector", options.open_inspector, runtime == TargetRuntime::Node && options.inspector_url.is_none()),
-        ("--target", options.inspector_target.is_some(), is_v8),
-    ];
-    if let (TargetRuntime::OpenJ9, Some(pid)) = (runtime, options.pid) {
-        let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
-        let command = if options.take_histogram { "GC.class_histogram" } else { "Dump.heap" };
-        let hint = format!("jcmd {pid} {command} of its own JDK does, and heapdump reads what it writes");
-        return Err(Refusal::new(RefusalCode::NotSupportedYet, text).with_hint(hint));
-    }
-    match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
-        Some((option, ..)) => {
-            let text = format!("{option} is not for {}", runtime.name());
-            let refusal = Err(Refusal::new(RefusalCode::Usage, text));
-            let hint = "take a dump: heapdump stats FILE is its histogram";
-            if options.take_histogram { refusal.map_err(|refusal| refusal.with_hint(hint)) } else { refusal }
-        }
-        None => Ok(()),
-    }
 }
 
 impl CollectOptions {

@@ -11,8 +11,8 @@ use super::condition::{Condition, ConditionWatch, READING_INTERVAL};
 use super::inspector::InspectorSession;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
-use super::run::{check_can_collect, collect_from_process};
-use super::{CollectOptions, CollectSupervisor, Collected};
+use super::run::{check_can_collect, collect_from_process, find_runtime};
+use super::{CollectOptions, CollectSupervisor, Collected, TargetRuntime};
 use crate::files::free_bytes;
 use crate::units::{count_with_noun, format_bytes};
 
@@ -28,7 +28,7 @@ pub struct SeriesOptions {
     pub max_count: Option<usize>,
     /// Ends after this time.
     pub max_duration: Option<Duration>,
-    /// Of the dumps of this series the newest stay; histograms all do.
+    /// Of the dumps or profiles of this series the newest stay; histograms all do.
     pub max_kept_dumps: Option<usize>,
     /// Free bytes of the disk that are left alone. Default: a tenth of it.
     pub min_free_bytes: Option<u64>,
@@ -115,6 +115,10 @@ fn run_series(
     if let Some(folder) = folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| Refusal::system(&format!("cannot make {}", folder.display()), error))?;
+    }
+    if folder.is_none() && find_runtime(Some(&process), options).is_ok_and(|runtime| runtime == TargetRuntime::Node) {
+        let text = "the histograms of Node.js are files of their own: a series of them goes into a folder";
+        return Err(Refusal::new(RefusalCode::Usage, text).with_hint("-o FOLDER"));
     }
     let takes_histogram_on_condition = options.take_histogram && series.interval.is_none();
     if condition.is_some() {

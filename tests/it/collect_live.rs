@@ -889,6 +889,18 @@ fn histograms_of_dotnet_and_node_are_true() {
     let (bytes, allocated) = (row["total_bytes"].as_f64().expect("bytes"), 4.0 * 500.0 * 1048.0);
     assert!((0.5..2.0).contains(&(bytes / allocated)), "{bytes} of {allocated}: {stats}");
     assert!(target.process.is_alive());
+    let start = |text: &str| {
+        let mut command = Command::new(&runtime.program);
+        command.args(["--inspect=0", "-e", &format!("console.log('READY'); setTimeout(() => {{}}, 5000); {text}")]);
+        runtime.start_command(command)
+    };
+    // A program with figures of its own, and one that is done before the time of its profile is over.
+    let own = start("process.memoryUsage = () => { throw new Error('not told'); };");
+    let refused = own.collect(&own.folder.path().join("x"), &["--histogram"]).expect_code(2);
+    assert!(refused.stderr.contains("heap statistics: Error: not told [refused-by-target]"), "{}", refused.stderr);
+    let ending = start("const keep = []; setInterval(() => keep.push(new Array(1e4).fill(1)), 10).unref();");
+    let ended = ending.collect(&ending.folder.path().join("x"), &["--profile", "50s"]).expect_code(0);
+    assert!(ended.stderr.contains("came to its end"), "{}", ended.stderr);
 }
 
 /// A profile that a Go program serves has the functions, flat and cum, that Go's own tool shows.

@@ -187,12 +187,15 @@ fn wrong_usage_of_a_series_asks_nothing() {
         (&["--histogram", "--every", "10ms", "-o", "x"], "1s or more"),
         (&["--every", "1s"], "-o FOLDER"),
         (&["--every", "1s", "-o", "-"], "-o FOLDER"),
+        (&["--every", "1s", "--histogram", "-o", "-", "--runtime", "node"], "-o FOLDER"),
+        (&["--profile", "0s", "-o", "x"], "in no time"),
         (&["--every", "1s", "--when", "memory > 5%", "-o", "x"], "--histogram"),
         (&["--every", "1s", "-o", "x", "-f", "json"], "jsonl"),
         (&["--when", "memory < 5%", "-o", "x"], "no condition"),
         (&["--every", "1s", "--redact", "-o", "x"], "cannot be used"),
     ] {
-        let ran = finish(heapdump(&[&["collect", &pid, "--runtime", "hotspot"], args].concat())).expect_code(2);
+        let runtime = if args.contains(&"--runtime") { &[][..] } else { &["--runtime", "hotspot"] };
+        let ran = finish(heapdump(&[&["collect", &pid], runtime, args].concat())).expect_code(2);
         assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
     }
 }

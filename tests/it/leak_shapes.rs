@@ -477,7 +477,8 @@ fn every_shape_that_has_a_name_is_met() {
     // One listener with a list, and a future that is complete: what they hang on is not what grew.
     let listener: Steps = &[("java.util.concurrent.CopyOnWriteArrayList", "array"), ("shop.Collector", "received")];
     let future: Steps = &[("java.util.concurrent.CompletableFuture", "result"), LIST];
-    for steps in [listener, future] {
+    let weak: Steps = &[("java.util.WeakHashMap", "table"), ("shop.Collector", "received")];
+    for steps in [listener, future, weak] {
         check("", ITEM, COUNTS, suspect(folder.path(), |count| java(("", APP, steps, ITEM), count)));
     }
     let buffers = suspect(folder.path(), direct_buffers);
@@ -646,5 +647,60 @@ fn a_collection_is_told_beside_another_of_what_has_its_type_too() {
         for row in suspects {
             assert_eq!((&row["element"]["objects_old"], &row["element"]["objects"]), (&100.into(), &700.into()));
         }
+    }
+}
+
+/// Properties of a plain object that are keys, few of them or more in the newer dump; lists of plain objects.
+#[test]
+fn maps_and_lists_of_plain_objects_are_one_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = || -> Vec<Node> {
+        vec![
+            node("synthetic", "", 0).edge("shortcut", "global", 1),
+            node("object", "global", 40).edge("property", "app", 2),
+            node("object", "App", 40).edge("property", "kept", 3),
+        ]
+    };
+    let push_order = |nodes: &mut Vec<Node>| {
+        let at = nodes.len();
+        nodes.push(node("object", "Order", 40).edge("property", "text", at + 1));
+        nodes.push(node("string", format!("text {at}"), 300));
+    };
+    let map =
+        |keys: fn(usize) -> usize| {
+            move |count: u64| {
+                let (count, mut nodes) = (count as usize, start());
+                let (keys, orders) = (keys(count), 4 + keys(count));
+                nodes.push((0..keys).fold(node("object", "Object", 40), |map, key| {
+                    map.edge("property", format!("key {key}"), 4 + key)
+                }));
+                for key in 0..keys {
+                    let of_key = (key..count).step_by(keys);
+                    nodes.push(of_key.fold(node("object", "Array", 16), |array, at| {
+                        array.edge("element", at / keys, orders + 2 * at)
+                    }));
+                }
+                (0..count).for_each(|_| push_order(&mut nodes));
+                v8_nodes(&nodes)
+            }
+        };
+    let list = |count: u64| {
+        let (count, mut nodes) = (count as usize, start());
+        for at in 0..count {
+            let one = node("object", "Object", 40).edge("property", "order", 4 + 3 * at);
+            nodes.push(if at + 1 < count { one.edge("property", "next", 6 + 3 * at) } else { one });
+            push_order(&mut nodes);
+        }
+        v8_nodes(&nodes)
+    };
+    for found in [
+        suspect(folder.path(), map(|_| 12)),
+        suspect(folder.path(), map(|count| if count < 200 { 40 } else { 60 })),
+        suspect(folder.path(), list),
+    ] {
+        let sentence = found["sentence"].as_str().expect("words");
+        let [old, new] = ["objects_old", "objects"].map(|key| found["element"][key].as_u64().expect("a number"));
+        assert!(sentence.contains("App.kept"), "{sentence}");
+        assert!(!sentence.contains("key ") && COUNTS[1] - new <= 1 && COUNTS[0] - old <= 1, "{sentence}");
     }
 }

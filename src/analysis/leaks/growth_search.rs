@@ -8,7 +8,7 @@ use crate::analysis::diff::saturating_delta;
 use crate::analysis::threshold::Threshold;
 
 /// Nothing that grew by less is a cause, unless that is asked for.
-const MIN_GROWTH_BYTES: u64 = 64 << 10;
+pub(super) const MIN_GROWTH_BYTES: u64 = 64 << 10;
 /// More objects explain a row's growth where they make up so much of it.
 const MIN_GROWTH_SHARE_BY_COUNT: f64 = 0.5;
 /// An element has so much of the growth below the rows that grew;
@@ -357,7 +357,7 @@ impl<'s> GrowthSearch<'s> {
 }
 
 /// By row of the newer dump: that of the older one with the same path of keys.
-fn join_rows(new: &RowTree, old: &RowTree) -> Vec<Option<u32>> {
+pub(super) fn join_rows(new: &RowTree, old: &RowTree) -> Vec<Option<u32>> {
     let key = |row: &MergedRow| (row.symbol, row.label);
     let known: FxHashMap<(u32, (u32, u32)), u32> =
         old.rows().iter().zip(0u32..).skip(1).map(|(row, at)| ((row.parent, key(row)), at)).collect();

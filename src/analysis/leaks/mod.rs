@@ -9,6 +9,7 @@ mod best_paths;
 mod cause;
 mod evidence;
 mod growth_search;
+mod key_rows;
 mod row_tree;
 #[cfg(test)]
 mod tests;
@@ -21,5 +22,6 @@ pub use evidence::{
     split_largest_types,
 };
 pub use growth_search::{GrownPlace, GrowthSearch};
+pub use key_rows::merge_rows_of_keys;
 pub use row_tree::{ELEMENT_LABEL, MergedRow, ObjectFacts, RowTree};
 pub use type_role::{CodeOwner, TypeRole};

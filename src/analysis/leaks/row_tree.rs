@@ -129,6 +129,29 @@ impl RowTree {
         (paths, RowTree { rows, rows_by_node: row_of, child_starts, children, totals_by_symbol: by_name })
     }
 
+    /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects).
+    pub(super) fn merge_as_elements(&mut self, is_element: &[bool]) {
+        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let (mut rows, mut number) = (vec![self.rows[0]], vec![0u32; self.rows.len()]);
+        for (at, row) in self.rows.iter().enumerate().skip(1) {
+            let label = if is_element[at] { ELEMENT_LABEL } else { row.label };
+            let parent = number[row.parent as usize];
+            number[at] = *known.entry((parent, row.symbol, label)).or_insert(rows.len() as u32);
+            match rows.get_mut(number[at] as usize) {
+                Some(into) => {
+                    into.objects += row.objects;
+                    into.own_bytes = into.own_bytes.saturating_add(row.own_bytes);
+                    into.total_bytes = into.total_bytes.saturating_add(row.total_bytes);
+                    into.is_folded |= row.is_folded;
+                }
+                None => rows.push(MergedRow { parent, label, ..*row }),
+            }
+        }
+        self.rows_by_node.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = number[*row as usize]);
+        (self.child_starts, self.children) = children_by_row(&rows);
+        self.rows = rows;
+    }
+
     /// The rows, each behind its parent.
     pub fn rows(&self) -> &[MergedRow] {
         &self.rows
@@ -210,18 +233,25 @@ fn row_to_fold_into(
     if type_role.folds_same_type && label != ELEMENT_LABEL && above.symbol == type_role.symbol {
         return Some(parent);
     }
+    // Objects without a class go by the reference, and have shapes for types.
+    let is_plain = type_role.has_no_own_class;
+    if is_plain && label != ELEMENT_LABEL && above.symbol == type_role.symbol && rows[parent as usize].label == label {
+        return Some(parent);
+    }
     let is_own = type_role.owner == CodeOwner::Application && !type_role.is_carrier && !type_role.is_class;
     let mut at = parent;
     // Nothing but links between here and there.
     let mut is_chain = true;
     for _ in 0..MAX_FOLD_LEVELS {
-        is_chain &= type_roles[rows[at as usize].type_id.index()].is_chain_link;
+        let between = &type_roles[rows[at as usize].type_id.index()];
+        is_chain &= between.is_chain_link || between.has_no_own_class;
         at = rows[at as usize].parent;
         if at == 0 || !(is_own || is_chain) {
             return None;
         }
         let row = &rows[at as usize];
-        if row.type_id == type_id && (is_own || (row.label == label && label != ELEMENT_LABEL)) {
+        let is_alike = row.type_id == type_id || is_plain && type_roles[row.type_id.index()].symbol == type_role.symbol;
+        if is_alike && (is_own || (row.label == label && label != ELEMENT_LABEL)) {
             return Some(at);
         }
     }

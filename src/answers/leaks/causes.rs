@@ -7,7 +7,9 @@ use super::left_over::mark_surplus_twin_loaders;
 use super::options::LeaksOptions;
 use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
 use super::suspect_growth::SuspectGrowth;
-use crate::analysis::leaks::{BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder};
+use crate::analysis::leaks::{
+    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder, merge_rows_of_keys,
+};
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
@@ -78,11 +80,13 @@ pub(super) fn find_causes<'d>(
     let (heap, mut loaders) = prepare(dump)?;
     let mut before = old.map(&mut prepare).transpose()?;
     let twins = mark_surplus_twin_loaders(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
-    let before = match (old, before) {
+    let mut before = match (old, before) {
         (Some(dump), Some((heap, loaders))) => Some(AnalysedHeap::new(dump, heap, loaders, &mut symbols)?),
         _ => None,
     };
-    let analysed = AnalysedHeap::new(dump, heap, loaders, &mut symbols)?;
+    let mut analysed = AnalysedHeap::new(dump, heap, loaders, &mut symbols)?;
+    let before_rows = before.as_mut().map(|before| &mut before.rows);
+    merge_rows_of_keys(&mut analysed.rows, before_rows, &analysed.heap.type_roles);
     let type_roles = &analysed.heap.type_roles;
     let alone = GrowthSearch::new(&analysed.rows, None, type_roles, Threshold::Bytes(least_bytes));
     let search = before
@@ -165,7 +169,12 @@ impl DumpCauses<'_> {
         });
         let mut known = FxHashSet::default();
         let suspects = named.chain(large).filter_map(|(topmost, told)| {
-            let suspect = evidence.build_suspect(&topmost, causes.common_dominator(&topmost))?;
+            // An object that does not hold what grew stands for no more than itself.
+            let grew_by = told.growth.map_or(0, |growth| growth.retained_bytes_delta);
+            let common = causes.common_dominator(&topmost).filter(|&over| {
+                i64::try_from(causes.retained.bytes_at(over)).is_ok_and(|retained| grew_by <= retained)
+            });
+            let suspect = evidence.build_suspect(&topmost, common)?;
             // Several causes may hang on one object.
             known.insert((suspect.suspected_object_count(), suspect.largest_object())).then_some((suspect, told))
         });

@@ -177,7 +177,9 @@ impl CauseNamer<'_, '_> {
             || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)
             || most_telling_root(self.analysed, way.start)
                 .is_some_and(|root| root_owner_and_text(self.analysed, root).0 != CodeOwner::Runtime)
-            || (cause.grown_place.element_objects_old > 0
+            // Without an older dump these are texts and the like that the runtime has from its start.
+            || (self.analysed_older.is_some() || !heap.type_name(way.start).ends_with(']'))
+                && (cause.grown_place.element_objects_old > 0
                 || cause.grown_place.element_objects >= MAX_RUNTIME_SINGLETONS)
                 && cause.grown_place.growth_bytes as f64 >= MIN_RUNTIME_ONLY_SHARE * self.reachable_bytes() as f64
     }
@@ -206,12 +208,13 @@ impl CauseNamer<'_, '_> {
         };
         let (types, references) = way.types_and_references(analysed);
         let type_name = heap.type_name(cause.example);
+        let collection = way.collection(analysed);
         let ended = ended_objects(analysed, heap.graph.type_of(cause.example), element);
         let shape = match reason {
             CauseReason::ManyObjects => {
                 let by_bytes =
                     || LeakShape::named("direct-buffers").filter(|_| cause.off_heap_bytes > cause.retained_bytes);
-                let by_names = || shape_of(&type_name, &types, &references);
+                let by_names = || shape_of(&type_name, &heap.type_name(collection), &types, &references);
                 let by_keys = || LeakShape::named("equal-keys").filter(|_| has_equal_keys(analysed, &way));
                 ended.as_ref().and_then(|ended| ended.shape).or_else(by_bytes).or_else(by_keys).or_else(by_names)
             }
@@ -250,7 +253,7 @@ impl CauseNamer<'_, '_> {
             retained_bytes: cause.retained_bytes,
             topmost: cause.topmost_objects,
             holder_node: words.holder_node,
-            collection: way.collection(analysed),
+            collection,
             off_heap_bytes: cause.off_heap_bytes,
             element_type: heap.graph.type_of(cause.example),
             element_owner: heap.type_role(cause.example).owner,

@@ -140,7 +140,8 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
         looked_at += 1;
         different.insert(values.raw_fields(key).iter().map(|field| text(&field.value)).collect::<Vec<_>>());
     }
-    looked_at >= MIN_KEYS_TO_JUDGE && MIN_KEYS_PER_DISTINCT_KEY * different.len() <= looked_at
+    // Keys that are all alike are told apart by who they are: that is meant.
+    different.len() > 1 && looked_at >= MIN_KEYS_TO_JUDGE && MIN_KEYS_PER_DISTINCT_KEY * different.len() <= looked_at
 }
 
 /// Objects of one type that are over.

@@ -89,7 +89,8 @@ impl LeakPath {
         let key = entry.and_then(|entry| key_of_thread_local(analysed, entry));
         let of_key = key.map(|key| analysed.paths.path_to(key)).unwrap_or_default();
         let of_key = of_key.into_iter().map(|node| analysed.heap.type_name(node));
-        (types.chain(of_key).collect(), steps.iter().filter_map(LeakPathStep::field_or_variable_name).collect())
+        let above = &steps[..self.steps_above_growth - own.unwrap_or(0)];
+        (types.chain(of_key).collect(), above.iter().filter_map(LeakPathStep::field_or_variable_name).collect())
     }
 
     /// The nearest object above what grew that is no array or link: the collection that has it.

@@ -4,12 +4,10 @@
 use super::holder_words::{HolderDescription, HolderKind, HolderRow};
 use super::leak_path::{LeakPath, LeakPathStep};
 use super::prepared_heap::{AnalysedHeap, owner_of_script};
-use crate::analysis::leaks::CodeOwner;
+use crate::analysis::leaks::{CodeOwner, ELEMENT_LABEL};
 use crate::graph::NodeId;
 use crate::input::{ReferenceKind, ReferenceName};
 
-/// Properties of a plain object with more than this are keys.
-const MAX_FIELD_PROPERTIES: usize = 50;
 /// Names on the way that only link.
 const LINK_FIELD_NAMES: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
 
@@ -149,7 +147,7 @@ fn programmer_name_of_reference(analysed: &AnalysedHeap<'_>, step: &LeakPathStep
         ReferenceName::Element(index) if analysed.heap.type_name(step.to) == "TimersList" => {
             Some(format!("[{index} ms]"))
         }
-        ReferenceName::Property(name) if is_dictionary(analysed, step.from) => {
+        ReferenceName::Property(name) if is_key(analysed, step) => {
             (analysed.heap.type_name(step.to) == "TimersList").then(|| format!("[{name} ms]"))
         }
         ReferenceName::Property(name) | ReferenceName::CapturedVariable(name) => {
@@ -163,15 +161,10 @@ fn programmer_name_of_reference(analysed: &AnalysedHeap<'_>, step: &LeakPathStep
     }
 }
 
-/// A plain object with so many properties that they are keys.
-fn is_dictionary(analysed: &AnalysedHeap<'_>, node: NodeId) -> bool {
-    let heap = &analysed.heap;
-    let Some(kinds) = heap.reference_kinds.as_ref().filter(|_| heap.type_role(node).has_no_own_class) else {
-        return false;
-    };
-    let mut references = Vec::new();
-    kinds.append_kinds(heap.graph, node, &mut references);
-    references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > MAX_FIELD_PROPERTIES
+/// True where a property of a plain object is a key: it is in a row of elements.
+fn is_key(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> bool {
+    let row = analysed.rows.row_of(step.to).map(|row| analysed.rows.row(row).label);
+    analysed.heap.type_role(step.from).has_no_own_class && row == Some(ELEMENT_LABEL)
 }
 
 /// True for an object of a class with a name that says something.

@@ -11,6 +11,7 @@ pub(super) struct LeakShape {
     pub(super) name: &'static str,
     element_types: Vec<TypePattern>,
     path_types: Vec<TypePattern>,
+    collection_types: Vec<TypePattern>,
     path_reference_names: Vec<&'static str>,
     /// Behind the sentence.
     pub(super) clause: &'static str,
@@ -41,6 +42,7 @@ fn known_shapes() -> &'static [LeakShape] {
             match key {
                 "element" => shape.element_types = patterns(),
                 "type" => shape.path_types = patterns(),
+                "collection" => shape.collection_types = patterns(),
                 "reference" => shape.path_reference_names = rest.split_whitespace().collect(),
                 "says" => shape.clause = rest,
                 "do" => shape.advice = rest,
@@ -59,11 +61,18 @@ impl LeakShape {
     }
 }
 
-/// The first shape that fits: the type of what is kept, types and names of references on the way to it.
-pub(super) fn shape_of(element: &str, path_types: &[String], path_references: &[String]) -> Option<&'static LeakShape> {
+/// The first shape that fits: the type of what is kept, that of the collection that has it, types and names of references on the
+/// way to it.
+pub(super) fn shape_of(
+    element: &str,
+    collection: &str,
+    path_types: &[String],
+    path_references: &[String],
+) -> Option<&'static LeakShape> {
     known_shapes().iter().find(|shape| {
         let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         (shape.element_types.is_empty() || is_one(&shape.element_types, element))
+            && (shape.collection_types.is_empty() || is_one(&shape.collection_types, collection))
             && (shape.path_types.is_empty() || path_types.iter().any(|name| is_one(&shape.path_types, name)))
             && (shape.path_reference_names.is_empty()
                 || path_references.iter().any(|name| shape.path_reference_names.contains(&name.as_str())))
@@ -84,7 +93,8 @@ mod tests {
             assert!(names.insert(shape.name), "{} twice", shape.name);
             assert!(!shape.clause.is_empty() && !shape.advice.is_empty(), "{}", shape.name);
             assert!(shape.source.starts_with("https://"), "{}", shape.name);
-            let asks = shape.element_types.len() + shape.path_types.len() + shape.path_reference_names.len();
+            let asks = [&shape.element_types, &shape.path_types, &shape.collection_types].map(Vec::len);
+            let asks = asks.iter().sum::<usize>() + shape.path_reference_names.len();
             assert!(asks > 0, "{} fits everything", shape.name);
             assert!(
                 DOCUMENT.contains(&format!("\n| `{}` | ", shape.name)),
@@ -100,7 +110,7 @@ mod tests {
         let path_types = ["L$Mailer".to_string(), "java.util.concurrent.ThreadPoolExecutor".to_string()];
         let way = |reference: &str| vec!["pool".to_string(), reference.to_string()];
         let name = |element, path_types: &[String], way: Vec<String>| {
-            shape_of(element, path_types, &way).map(|shape| shape.name)
+            shape_of(element, "java.util.LinkedList", path_types, &way).map(|shape| shape.name)
         };
         assert_eq!(name("L$Mail", &path_types, way("workQueue")), Some("pool-queue"));
         assert_eq!(name("L$Mail", &path_types, way("workers")), None);

@@ -364,11 +364,17 @@ impl DumpsTrend {
         self.dumps.iter().all(|dump| dump.objects.or(dump.total_bytes).unwrap_or(0) == 0)
     }
 
-    /// Note on dumps that are not in the order of their times.
-    pub fn order_note(&self) -> Option<String> {
-        (!self.is_in_order).then(|| {
-            "note: the dumps are not in the order in which they were taken; --sort-by-time puts them so".to_string()
-        })
+    /// Notes on dumps that are not in the order of their times, and on profiles, which are no state of a heap.
+    pub fn notes(&self) -> Vec<&'static str> {
+        let has_profiles = self.dumps.iter().any(|dump| dump.format.as_deref() == Some("heapprofile"));
+        let order = "note: the dumps are not in the order in which they were taken; --sort-by-time puts them so";
+        let rates = "note: each profile has what was allocated while it was sampled and kept: what stays the same from one to the \
+                     next is a leak that goes on, what grows is one that gets faster";
+        [(!self.is_in_order, order), (has_profiles, rates)]
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, note)| note)
+            .collect()
     }
 }
 

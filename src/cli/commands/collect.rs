@@ -78,7 +78,7 @@ pub(crate) struct Args {
     /// End a series after this time
     #[arg(long = "for", value_name = "DURATION", requires = "series", value_parser = parse_duration)]
     duration: Option<Duration>,
-    /// Of a series the newest N dumps stay; histograms all do
+    /// Of a series the newest N dumps or profiles stay; histograms all do
     #[arg(long, value_name = "N", requires = "series", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
     /// Free disk that a series leaves alone [default: a tenth of all]
@@ -149,6 +149,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         Some(output) => output.as_os_str() == "-",
         None => args.histogram,
     };
+    if args.profile.is_some_and(|duration| duration.is_zero()) {
+        bail!("--profile: in no time nothing is allocated");
+    }
     let is_series = args.every.is_some() || args.when.is_some();
     match (args.answer_form.format, is_series) {
         (Format::Table, _) => {}

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
 fn write_series_report(args: &Args, output: &Path, session: &Session) -> Result<CommandOutcome> {
     let options = TrendOptions { until_bytes: args.until, ..TrendOptions::default() };
     let (trend, failed, _) = ask_trend(session, &args.series, &args.input, options)?;
-    trend.order_note().iter().filter(|_| !args.input.read.quiet).for_each(|note| session.print_sentence(note));
+    trend.notes().iter().filter(|_| !args.input.read.quiet).for_each(|note| session.print_sentence(note));
     let inputs = trend.dumps.iter().map(|dump| DumpInput::of(Path::new(&dump.file))).collect::<Vec<_>>();
     let target = find_target(&inputs, Some(output))?;
     let name = args.series.first().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();

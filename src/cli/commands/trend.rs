@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             Ok(CommandOutcome::Answered)
         })?;
     }
-    answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
+    answer.notes().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
     let style = args.common.output.style();
     let has_causes = style.format == Format::Json || style.format == Format::Table && style.is_terminal;

@@ -1,9 +1,10 @@
 //! V8's own figures of its memory, through the inspector of Node.js: bytes by space of the heap, and outside it. V8 counts objects
 //! by class in snapshots alone.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::plan::{collection_pause, target_title};
@@ -19,15 +20,17 @@ use crate::units::format_bytes;
 const STATISTICS_EXPRESSION: &str = "(v8 => ({spaces: v8.getHeapSpaceStatistics(), memory: process.memoryUsage()}))\
                                      (process.getBuiltinModule ? process.getBuiltinModule('v8') : require('v8'))";
 
-/// Answer of `Runtime.evaluate`; without a value where the expression has failed.
+/// Answer of `Runtime.evaluate`.
 #[derive(Deserialize)]
 struct Evaluated {
     result: EvaluatedResult,
 }
 
+/// A value, or what was thrown in its place.
 #[derive(Deserialize)]
 struct EvaluatedResult {
     value: Option<HeapStatistics>,
+    description: Option<String>,
 }
 
 /// Numbers are as JavaScript has them.
@@ -75,7 +78,6 @@ pub(super) fn take_heap_statistics(
     let DumpRequest { options, mut file, supervisor } = request;
     let mut watch = ProcessWatch::new(process, options.silence_limit, supervisor);
     session.ask_for_end_notice()?;
-    let asked = Instant::now();
     if collects {
         session.ask("HeapProfiler.collectGarbage", json!({}), &mut watch)?;
     }
@@ -83,15 +85,25 @@ pub(super) fn take_heap_statistics(
         "expression": STATISTICS_EXPRESSION, "includeCommandLineAPI": true, "returnByValue": true, "silent": true,
     });
     let answer = session.ask("Runtime.evaluate", expression, &mut watch)?;
-    collected.note_memory_and_pause(&watch, Some(asked.elapsed()));
-    let evaluated: Option<Evaluated> = serde_json::from_str(answer.get()).ok();
-    let statistics = evaluated.and_then(|evaluated| evaluated.result.value).ok_or_else(|| {
-        Refusal::new(RefusalCode::RefusedByTarget, format!("{target} does not tell its heap statistics"))
+    // How long it stood still is not known: an answer waits until the thread has time for it.
+    collected.note_memory_and_pause(&watch, None);
+    let statistics = parse_statistics(&answer).map_err(|reason| {
+        let text = format!("{target} does not tell its heap statistics: {reason}");
+        Refusal::new(RefusalCode::RefusedByTarget, text)
     })?;
     let (pid, name) = process.map_or((0, ""), |process| (process.pid, process.name.as_str()));
     file.write(statistics.to_memory_infra(pid, name).to_string().as_bytes())?;
     file.write(b"\n")?;
     Ok((file, None))
+}
+
+/// The value of the expression. Error: why there is none, a line.
+fn parse_statistics(answer: &RawValue) -> Result<HeapStatistics, String> {
+    let evaluated: Evaluated = serde_json::from_str(answer.get())
+        .map_err(|error| format!("the program has a v8 or process.memoryUsage of its own ({error})"))?;
+    let EvaluatedResult { value, description } = evaluated.result;
+    // Below what was thrown stands where.
+    value.ok_or_else(|| description.unwrap_or_default().lines().next().unwrap_or("it has no value").to_string())
 }
 
 impl HeapStatistics {

@@ -12,7 +12,7 @@ use crate::collect::process::Process;
 use crate::collect::process_watch::ProcessWatch;
 use crate::collect::refusal::{Refusal, RefusalCode, format_seconds};
 use crate::collect::request::{DumpOutcome, DumpRequest};
-use crate::collect::{CollectPlan, Collected};
+use crate::collect::{CollectPlan, CollectProblem, Collected};
 
 /// Answer of `HeapProfiler.stopSampling`.
 #[derive(Deserialize)]
@@ -53,12 +53,16 @@ pub(super) fn take_profile(
     }
     session.ask("HeapProfiler.startSampling", json!({}), &mut watch)?;
     let end = Instant::now() + duration;
-    while Instant::now() < end && !session.is_to_end() {
+    while Instant::now() < end {
+        if session.is_to_end() {
+            collected.problems.push(CollectProblem::note("sampled-shorter"));
+            break;
+        }
         watch.check_progress(true)?;
     }
-    let asked = Instant::now();
     let answer = session.ask("HeapProfiler.stopSampling", json!({}), &mut watch)?;
-    collected.note_memory_and_pause(&watch, Some(asked.elapsed()));
+    // How long it stood still is not known: an answer waits until the thread has time for it.
+    collected.note_memory_and_pause(&watch, None);
     let foreign = |_| Refusal::protocol("the inspector", "its protocol", answer.get().as_bytes());
     let sampled: SampledProfile<'_> = serde_json::from_str(answer.get()).map_err(foreign)?;
     file.write(sampled.profile.get().as_bytes())?;

@@ -16,6 +16,7 @@ use crate::collect::process::Process;
 use crate::collect::process_lock::ProcessLock;
 use crate::collect::process_watch::{DEFAULT_SILENCE_LIMIT, ProcessWatch};
 use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::request::check_options;
 use crate::collect::{CollectOptions, Collected, TargetRuntime};
 
 const HEAP_USAGE_REQUEST_ID: u64 = 4;
@@ -54,6 +55,7 @@ impl InspectorSession {
                 } else {
                     let inspector = first_answer_of(&addresses, |address| probe_inspector_at(None, address, limit))?;
                     collected.runtime = Some(inspector.runtime);
+                    check_options(options, inspector.runtime)?;
                     collected.runtime_version = Some(inspector.version);
                     inspector.address
                 };

@@ -20,7 +20,8 @@ pub(in crate::answers::leaks) struct StructuralNames {
     glue_types: Vec<TypePattern>,
     /// Collections, and types that are named as such.
     collection_types: Vec<TypePattern>,
-    /// Types that the patterns of collections match and that have a word of their own all the same: executors, timers, futures.
+    /// Types that the patterns of collections and the names of carriers match and that have a word of their own all the same:
+    /// executors, timers, futures, nodes of documents.
     named_despite_collection: Vec<TypePattern>,
     /// The runtime's own data about the program.
     metadata_types: Vec<&'static str>,
@@ -146,6 +147,7 @@ impl StructuralNames {
         let is_made = LAMBDA_CLASS_MARKERS.iter().any(|part| name.contains(part)) || simple.starts_with("$Proxy");
         let carries = owner != CodeOwner::Application
             && !is_array
+            && !any_matches(&self.named_despite_collection, name)
             && (self.has_carrier_name_end(simple) || any_matches(&self.glue_types, simple));
         let has_no_own_class = (is_script && (name == "Object" || name.starts_with('{')))
             || (runtime == Some(Runtime::Java) && name == "java.lang.Object");
