@@ -38,7 +38,7 @@ use crate::graph::HeapGraph;
 use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
-use class_tree::class_tree_rows;
+use class_tree::{class_tree_rows, compare_sort_values};
 pub use field_figures::{FieldFigures, FieldFunction};
 pub use options::*;
 pub use rows::*;
@@ -214,7 +214,10 @@ fn add_off_heap_bytes(
     rows: &mut [HistogramRow],
 ) -> Result<u64, AnswerError> {
     if dump.info().runtime() != Some(Runtime::Java) {
-        return Err(AnswerError::NoSuchGroups(GroupBy::Type, "what is outside the heap"));
+        return Err(AnswerError::NoOffHeapBytes(match dump.info().runtime() {
+            Some(Runtime::JavaScript) => ": what strings and buffers hold there counts in their shallow sizes",
+            _ => "",
+        }));
     }
     let mut bytes_by_group = vec![0u64; groups.names.len()];
     let mut all = 0u64;
@@ -445,13 +448,9 @@ fn histogram_by_frame_name(
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
 fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
     rows.iter_mut().for_each(|row| row.sort_value = sort_value_of(row, options.order));
-    let order_of = |a: &HistogramRow, b: &HistogramRow| match (&a.sort_value, &b.sort_value) {
-        (Some(a), Some(b)) => a.total_order(b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    };
     // A group has one row: no two rows are equal.
     sort_first(rows, first, |a, b| {
-        let order = order_of(b, a);
+        let order = compare_sort_values(&b.sort_value, &a.sort_value);
         let order = order.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
     });
