@@ -1016,6 +1016,11 @@ fn fields_are_those_of_show() {
                 Value::String(text) if ["float", "double"].contains(&row["kind"].as_str().expect("a kind")) => {
                     assert!(["NaN", "Infinity", "-Infinity"].contains(&text.as_str()), "{context}");
                 }
+                // Half a character has no text of its own.
+                Value::String(text) if row["kind"] == "char" && text.starts_with("\\u{") => {
+                    let unit = u32::from_str_radix(&text[3..text.len() - 1], 16).expect("a unit");
+                    assert_eq!(row["long"], json!(unit), "{context}");
+                }
                 Value::String(text) if text.chars().count() < 1000 && !text.contains(char::REPLACEMENT_CHARACTER) => {
                     texts += usize::from(row["text"] == json!(text));
                     assert!(row["text"].as_str().is_some_and(|own| text.contains(own)), "{context}");
@@ -1047,6 +1052,7 @@ fn duckdb_joins_what_fields_hold() {
     // V1 and V2: what the program of the fixture does, and what `stats` says.
     let by_recipient = ask(&["stats", "--type", "shop.Shop$Mail", "--by", ".to", "--max", ".order.number"]);
     let mut told = columns(&by_recipient["groups"], &["group", "objects"]);
+    told.retain(|row| row[0] != "(no such field)");
     told.sort_by_key(|row| row[0].as_str().map(str::to_string));
     assert_eq!(answers["V1"].as_array().expect("rows")[..], told[..3]);
     assert_eq!(answers["V1"][0], json!(["customer0@example.org", 3]));

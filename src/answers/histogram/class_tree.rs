@@ -1,12 +1,11 @@
 //! The tree of classes by what they extend: `--by superclass --tree`.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
 use crate::answers::figure::{OBJECTS, SHALLOW};
 use crate::answers::groups::Groups;
 use crate::answers::histogram::options::HistogramOptions;
-use crate::answers::histogram::rows::OBJECT_FIGURES;
-use crate::answers::histogram::sort_value_of;
+use crate::answers::histogram::rows::{OBJECT_FIGURES, compare_sort_values, sort_value_of};
 use crate::answers::histogram_row::{ClassPlace, FieldNumber, HistogramRow, RowAmounts};
 use crate::answers::tree::{TreeLevel, preorder};
 use crate::graph::{HeapGraph, TypeId};
@@ -84,12 +83,4 @@ pub(super) fn class_tree_rows(
         ..row(place.row)
     });
     rows.collect()
-}
-
-/// Numbers by size; nothing is less than all of them.
-pub(super) fn compare_sort_values(a: &Option<FieldNumber>, b: &Option<FieldNumber>) -> Ordering {
-    match (a, b) {
-        (Some(a), Some(b)) => a.total_order(b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    }
 }

@@ -38,7 +38,7 @@ use crate::graph::HeapGraph;
 use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
-use class_tree::{class_tree_rows, compare_sort_values};
+use class_tree::class_tree_rows;
 pub use field_figures::{FieldFigures, FieldFunction};
 pub use options::*;
 pub use rows::*;
@@ -454,21 +454,6 @@ fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize
         let order = order.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
     });
-}
-
-/// Value that an order compares: objects and bytes charged to an owner count with its own; of fields that of the first.
-fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<FieldNumber> {
-    let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
-    let of_field = |figure: &Figure| {
-        let mut figures = row.field_figures.iter().flat_map(|fields| &fields.figures);
-        figures.find(|of_field| of_field.function == figure.key)?.number
-    };
-    let amount = match order {
-        None | Some(SHALLOW | ALLOCATED_BYTES) => Some(row.bytes().saturating_add(charged(CHARGED_BYTES))),
-        Some(OBJECTS) => row.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
-        Some(figure) => row.figure(figure),
-    };
-    order.as_ref().and_then(of_field).or(amount.map(|amount| FieldNumber::Integer(amount.into())))
 }
 
 impl Histogram {
