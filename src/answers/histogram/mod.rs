@@ -10,9 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::allocation_heaps::HeapRow;
 use super::field_groups::groups_by_field;
 use super::figure::{
-    ALLOCATED_BYTES, ALLOCATIONS, CHARGED_BYTES, CHARGED_OBJECTS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES,
-    ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES,
-    RETAINED, SHALLOW,
+    ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES, ESTIMATED_OBJECTS, FLAT_ALLOCATIONS,
+    FLAT_BYTES, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, RETAINED,
 };
 use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
