@@ -13,6 +13,7 @@ use crate::analysis::histogram::package_of;
 use crate::analysis::root_paths::RootsByNode;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
+use crate::input::LengthColumn;
 
 /// Everything that an expression is bound to.
 pub(super) struct FilterBinder<'d> {
@@ -25,7 +26,7 @@ pub(super) struct FilterBinder<'d> {
     pub(super) reachable_bytes: u64,
     pub(super) fields: &'d [FieldValues],
     /// Of arrays and texts, ascending.
-    pub(super) lengths: &'d [(NodeId, u64)],
+    pub(super) lengths: &'d LengthColumn,
     /// Sets of objects that were made for the question; each takes a bit an object.
     pub(super) set_budget: &'d NodeSetBudget<'d>,
 }
@@ -258,8 +259,8 @@ impl FilterBinder<'_> {
             Predicate::Number(op, number) => number.matching_range(*op, 0).contains(length.into()) != is_not,
             _ => is_null,
         };
-        for (node, _) in self.lengths.iter().filter(|(_, length)| fits(*length)) {
-            set.insert(*node);
+        for (node, _) in self.lengths.iter(0..self.graph.node_count()).filter(|(_, length)| fits(*length)) {
+            set.insert(node);
         }
         Ok(NodeCondition::NodeSet(set, !is_null || is_not))
     }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::collection_elements::CollectionReader;
 use super::error::{FilterProblem, unreadable};
 use crate::analysis::collections::{CollectionFields, CollectionSizeRule, CollectionTypes, SizeTerm};
-use crate::dump::{MemoryError, OpenDump};
+use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
-use crate::input::{Contents, HeldValue, WantedContents};
+use crate::input::{Contents, HeldValue, LengthColumn, WantedContents};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoundCollection {
@@ -134,22 +134,17 @@ fn collection_size(
     u64::try_from(sum).ok()
 }
 
-/// Elements of arrays and of known collections, UTF-16 units of texts; ascending. One pass over the contents of the dump, and a
-/// few reads for each collection that does not count its elements. Error: when the dump cannot be read again, or it takes more
+/// Elements of arrays and of known collections, UTF-16 units of texts. One pass over the heads of the dump's objects, and a few
+/// reads for each collection that does not count its elements. Error: when the dump cannot be read again, or it takes more
 /// memory than it may.
 pub(super) fn read_sizes(
     dump: &OpenDump,
     graph: &HeapGraph,
     reader: &CollectionReader<'_>,
-) -> Result<Vec<(NodeId, u64)>, FilterProblem> {
+) -> Result<LengthColumn, FilterProblem> {
     let types = reader.types();
-    check_lengths_memory(dump, graph, |type_id| {
-        types.of_type(type_id).is_some() || types.elements_of_type(type_id).is_some()
-    })?;
-    let wanted =
-        WantedContents { with_lengths: true, fields: types.needed_fields.clone(), ..WantedContents::default() };
-    let contents = dump.values()?.contents(graph, &wanted).map_err(unreadable)?;
-    let mut sizes = contents.lengths.clone();
+    let mut contents = read_contents_with_lengths(dump, graph, types.needed_fields.clone())?;
+    let mut sizes = std::mem::take(&mut contents.lengths);
     for fields in contents.field_values.chunk_by(|a, b| a.0 == b.0) {
         let node = fields[0].0;
         let Some(collection) = types.of_type(graph.type_of(node)) else { continue };
@@ -159,17 +154,15 @@ pub(super) fn read_sizes(
             _ => None,
         };
         let size = collection_size(graph, types, &contents, collection, table, &field);
-        sizes.extend(size.map(|size| (node, size)));
+        size.into_iter().for_each(|size| sizes.set(node, size));
     }
-    sizes.sort_unstable();
-    let size_of = |node: NodeId| sizes.binary_search_by_key(&node, |(node, _)| *node).ok().map(|at| sizes[at].1);
     let mut others = Vec::new();
     let is_other = |node: &NodeId| types.elements_of_type(graph.type_of(*node)).is_some();
-    for start in graph.nodes().filter(is_other).filter(|&node| size_of(node).is_none()) {
+    for start in graph.nodes().filter(is_other).filter(|&node| sizes.get(node).is_none()) {
         let mut node = start;
         let mut size = None;
         for _ in 0..MAX_WRAPPERS {
-            size = size_of(node);
+            size = sizes.get(node);
             match reader.inner_collection(node)?.filter(|_| size.is_none()) {
                 Some(inner) => node = inner,
                 None => break,
@@ -180,24 +173,22 @@ pub(super) fn read_sizes(
         }
         others.extend(size.map(|size| (start, size)));
     }
-    sizes.extend(others);
-    sizes.sort_unstable();
+    others.into_iter().for_each(|(node, size)| sizes.set(node, size));
     Ok(sizes)
 }
 
-/// Bytes of an array, a text or a collection while its length is found.
-const BYTES_PER_LENGTH: u64 = 64;
+/// Bytes of an object while lengths are found: its length, and that of an array on its way there or the columns of a text.
+const BYTES_PER_LENGTH: u64 = 32;
 
-/// Fails when the lengths of arrays and texts, and of objects of some more types, do not fit.
-pub(super) fn check_lengths_memory(
+/// Lengths of arrays and texts, and some fields. One pass over the heads of the dump's objects. Error: when the dump has no
+/// values, or cannot be read again, or it takes more memory than it may.
+pub(super) fn read_contents_with_lengths(
     dump: &OpenDump,
     graph: &HeapGraph,
-    is_more: impl Fn(TypeId) -> bool,
-) -> Result<(), MemoryError> {
-    let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
-    let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
-    let has_length = |type_id| has_length(graph.type_name(type_id)) || is_more(type_id);
-    let is_sized: Vec<bool> = graph.types().ids().map(has_length).collect();
-    let count = graph.node_types(0..graph.node_count()).filter(|type_id| is_sized[type_id.index()]).count();
-    dump.check_rows_memory(count as u64, BYTES_PER_LENGTH)
+    fields: Vec<(TypeId, usize)>,
+) -> Result<Contents, FilterProblem> {
+    let details = dump.values()?;
+    dump.check_rows_memory(graph.node_count() as u64, BYTES_PER_LENGTH)?;
+    let wanted = WantedContents { with_arrays: false, fields, with_lengths: true };
+    Ok(details.contents(graph, &wanted).map_err(unreadable)?)
 }

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::collection_elements::CollectionReader;
-use super::collection_sizes::{check_lengths_memory, read_sizes};
+use super::collection_sizes::{read_contents_with_lengths, read_sizes};
 use super::error::{FilterProblem, unreadable};
 use super::expression_tree::{Predicate, matches_text};
 use super::path_step::PathStep;
 use crate::dump::{MemoryError, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
-use crate::input::{NamedFieldValue, ShownValue, Value, WantedContents};
+use crate::input::{LengthColumn, NamedFieldValue, ShownValue, Value};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_TEXT_UNITS: usize = 1024;
@@ -127,15 +127,12 @@ pub(crate) fn visit_path_ends(
     let reader = (names_sizes || names_elements).then(|| CollectionReader::of(dump, graph)).transpose()?;
     let sizes = match &reader {
         Some(reader) if names_sizes => read_sizes(dump, graph, reader)?,
-        _ => Vec::new(),
+        _ => LengthColumn::default(),
     };
-    let is_known = |name: &str| is_size(name) && !sizes.is_empty();
+    let is_known = |name: &str| is_size(name) && sizes.iter(0..graph.node_count()).next().is_some();
     let missing = asked.iter().zip(&columns).filter(|(name, column)| column.is_empty() && !is_known(name));
     missing.for_each(|(name, _)| dump.note_missing_field(name));
-    let size_of = |name: &str, node: NodeId| {
-        let at = sizes.binary_search_by_key(&node, |(known, _)| *known).ok().filter(|_| is_size(name))?;
-        Some(Value::Integer(sizes[at].1 as i64))
-    };
+    let size_of = |name: &str, node: NodeId| Some(Value::Integer(sizes.get(node).filter(|_| is_size(name))? as i64));
     let problem: Mutex<Option<FilterProblem>> = Mutex::new(None);
     let value_of = |step: &PathStep, node: NodeId| -> Option<Value> {
         let Some(name) = step.field_name() else {
@@ -173,11 +170,13 @@ pub(crate) fn visit_path_ends(
     details.visit_field_values(graph, &names, &resolve).map_err(unreadable)?;
     for (name_index, name) in names.iter().enumerate().filter(|(_, name)| is_known(name)) {
         let has_field = types_with_field(graph, name);
-        let others = sizes.iter().filter(|(node, _)| !has_field[graph.type_of(*node).index()]);
-        let sizes =
-            others.map(|&(node, size)| NamedFieldValue { node, name_index, value: Value::Integer(size as i64) });
-        let sizes: Vec<NamedFieldValue> = sizes.collect();
-        sizes.par_chunks(VALUES_READ_TOGETHER).for_each(resolve);
+        (0..graph.node_count().div_ceil(VALUES_READ_TOGETHER)).into_par_iter().for_each(|batch| {
+            let start = batch * VALUES_READ_TOGETHER;
+            let own = sizes.iter(start..start + VALUES_READ_TOGETHER);
+            let own = own.filter(|(node, _)| !has_field[graph.type_of(*node).index()]);
+            let own = own.map(|(node, size)| NamedFieldValue { node, name_index, value: Value::Integer(size as i64) });
+            resolve(&own.collect::<Vec<_>>());
+        });
     }
     let missing = names.iter().zip(&has_name).filter(|(_, is_there)| !is_there.load(Ordering::Relaxed));
     missing.for_each(|(name, _)| dump.note_missing_field(name));
@@ -199,9 +198,10 @@ pub(crate) fn visit_shown_values(
     mut take: impl FnMut(NodeId, Option<ShownValue>),
 ) -> Result<(), FilterProblem> {
     let details = dump.values()?;
-    for nodes in nodes.chunks(VALUES_READ_TOGETHER) {
-        let said = details.shown_values(graph, nodes, MAX_TEXT_UNITS).map_err(unreadable)?;
-        nodes.iter().zip(said).for_each(|(&node, said)| take(node, said));
+    for nodes in nodes.chunks(VALUES_READ_TOGETHER * rayon::current_num_threads()) {
+        let read = |nodes: &[NodeId]| details.shown_values(graph, nodes, MAX_TEXT_UNITS);
+        let said = nodes.par_chunks(VALUES_READ_TOGETHER).map(read).collect::<Result<Vec<_>, _>>();
+        nodes.iter().zip(said.map_err(unreadable)?.into_iter().flatten()).for_each(|(&node, said)| take(node, said));
     }
     Ok(())
 }
@@ -265,14 +265,9 @@ pub(crate) fn read_field_values(
     Ok(found)
 }
 
-/// Elements of arrays and UTF-16 units of texts, ascending. One pass over the contents of the dump; 64 bytes for each.
-/// Error: when the dump has no values, or cannot be read again, or it takes more memory than it may.
-pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(NodeId, u64)>, FilterProblem> {
-    let details = dump.values()?;
-    check_lengths_memory(dump, graph, |_| false)?;
-    let wanted = WantedContents { with_lengths: true, ..WantedContents::default() };
-    let contents = details.contents(graph, &wanted).map_err(unreadable)?;
-    Ok(contents.lengths)
+/// Elements of arrays and UTF-16 units of texts, as [`read_contents_with_lengths`].
+pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<LengthColumn, FilterProblem> {
+    Ok(read_contents_with_lengths(dump, graph, Vec::new())?.lengths)
 }
 
 /// Bytes of an object's field: its value, and its place on the way to the end of a path.

@@ -37,6 +37,7 @@ pub(crate) use path_step::PathStep;
 
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeSet};
+use crate::input::LengthColumn;
 
 /// One expression, or several that must all hold.
 #[derive(Debug, Clone)]
@@ -108,7 +109,7 @@ impl Filter {
             None => 0,
         };
         let fields = fields::read_field_values(dump, graph, &self.field_paths)?;
-        let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { Vec::new() };
+        let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { LengthColumn::default() };
         let sets = NodeSetBudget::of(dump);
         let bind = |(at, (text, condition)): (usize, &(String, Condition))| {
             let format = &dump.info().format;

@@ -1,6 +1,8 @@
 //! Contents of all objects at once: texts of strings, elements of arrays, fields of some types, read in one pass over the
 //! dump. Columns by object, nothing per object beside them; what is equal has equal keys.
 
+use std::ops::Range;
+
 use super::java_types::PRIMITIVES;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 
@@ -118,7 +120,7 @@ impl StringColumns {
 
     /// The key of a string's text.
     pub fn key(&self, at: usize) -> ContentKey {
-        self.keys[at]
+        self.keys.get(at).copied().unwrap_or(ContentKey::UNKNOWN)
     }
 
     /// The place of a string among these.
@@ -134,7 +136,7 @@ pub struct WantedContents {
     pub with_arrays: bool,
     /// Fields of objects: of which exact type, and which of `TypeTable::instance_fields`.
     pub fields: Vec<(TypeId, usize)>,
-    /// Lengths of all arrays and texts.
+    /// Lengths of all arrays and texts, in place of the keys of texts, whose characters are not read then.
     pub with_lengths: bool,
 }
 
@@ -149,8 +151,37 @@ pub struct Contents {
     pub long_reference_arrays: Vec<(NodeId, u32, u32)>,
     /// By object and place in [`WantedContents::fields`], ascending.
     pub field_values: Vec<(NodeId, u16, HeldValue)>,
-    /// Elements of arrays and UTF-16 units of texts, as far as the dump has them; ascending.
-    pub lengths: Vec<(NodeId, u64)>,
+    /// Elements of arrays and UTF-16 units of texts, as far as the dump has them.
+    pub lengths: LengthColumn,
+}
+
+/// Lengths of objects, by object: 8 bytes for each object of the dump.
+#[derive(Debug, Default)]
+pub struct LengthColumn(Vec<u64>);
+
+impl LengthColumn {
+    const NONE: u64 = u64::MAX;
+
+    /// No lengths yet, of so many objects.
+    pub fn of_nodes(count: usize) -> Self {
+        LengthColumn(vec![Self::NONE; count])
+    }
+
+    /// Sets the length of an object.
+    pub fn set(&mut self, node: NodeId, length: u64) {
+        self.0[node.index()] = length;
+    }
+
+    /// The length of an object; `None` of one that has none.
+    pub fn get(&self, node: NodeId) -> Option<u64> {
+        self.0.get(node.index()).copied().filter(|&length| length != Self::NONE)
+    }
+
+    /// Objects with a length, in a range of objects; ascending.
+    pub fn iter(&self, nodes: Range<usize>) -> impl Iterator<Item = (NodeId, u64)> + '_ {
+        let end = nodes.end.min(self.0.len());
+        (nodes.start.min(end)..end).map(NodeId::new).filter_map(|node| Some((node, self.get(node)?)))
+    }
 }
 
 /// Arrays of references are told of from so many elements on.

@@ -11,8 +11,9 @@ use twox_hash::XxHash3_128;
 
 use super::text::split_line;
 use super::{
-    AllocationGrouping, ContentKey, Contents, FieldValue, NamedGroups, ObjectDetails, RandomAccess, ReadError,
-    ReferenceKind, ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text, WantedContents,
+    AllocationGrouping, ContentKey, Contents, FieldValue, LengthColumn, NamedGroups, ObjectDetails, RandomAccess,
+    ReadError, ReferenceKind, ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text,
+    WantedContents,
 };
 use crate::allocations::{AllocationDump, AllocationEntry, AllocationHeap, AllocationHeapBuilder, NameId, NameTable};
 use crate::graph::{ColumnSink, HeapGraph, IdLookup, NodeId, SourcePlace, TypeId};
@@ -535,8 +536,12 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
         strings.sort_by_key(|&(node, _)| node);
         strings.dedup_by_key(|&mut (node, _)| node);
         strings.retain(|(_, string)| string.is_some());
-        let with_length = |&(node, string): &(NodeId, Option<(_, Option<u64>)>)| Some((node, string?.1?));
-        let lengths = if wanted.with_lengths { strings.iter().filter_map(with_length).collect() } else { Vec::new() };
+        let mut lengths = LengthColumn::default();
+        if wanted.with_lengths {
+            lengths = LengthColumn::of_nodes(graph.node_count());
+            let with_length = |&(node, string): &(NodeId, Option<(_, Option<u64>)>)| Some((node, string?.1?));
+            strings.iter().filter_map(with_length).for_each(|(node, length)| lengths.set(node, length));
+        }
         let keys = strings.iter().filter_map(|(_, string)| Some((*string)?.0)).collect();
         let nodes = strings.into_iter().map(|(node, _)| node).collect();
         Ok(Contents { strings: StringColumns::without_arrays(nodes, keys), lengths, ..Contents::default() })

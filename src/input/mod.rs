@@ -60,7 +60,7 @@ pub(crate) mod v8_snapshot;
 pub(crate) mod xna_cf;
 
 pub use contents::{
-    ContentKey, Contents, HeldValue, MIN_LISTED_REFERENCE_ARRAY_LENGTH, StringColumns, WantedContents,
+    ContentKey, Contents, HeldValue, LengthColumn, MIN_LISTED_REFERENCE_ARRAY_LENGTH, StringColumns, WantedContents,
     primitive_array_kinds,
 };
 pub(crate) use details::is_identifier;

@@ -55,7 +55,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
     (
         "answers",
         &["graph", "allocations", "input", "analysis", "dump", "filter", "names", "units", "parallel", "sort"],
-        &["chrono", "rayon", "rustc_hash", "serde", "shlex", "thiserror"],
+        &["chrono", "hashbrown", "rayon", "rustc_hash", "serde", "shlex", "thiserror"],
     ),
     ("report", &["escape", "names", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (

@@ -708,20 +708,8 @@ impl Series {
         self.folder.path().join("tables")
     }
 
-    /// The rows that an engine gives for each question; or why it cannot be asked.
     fn ask(&self, engine: &str, package: &str) -> Result<Value, String> {
-        let packages = project("target/live").join(package);
-        if !packages.join("installed").is_file() {
-            let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
-            let line = missing.lines().find(|line| line.starts_with(package)).map(str::to_string);
-            return Err(line.unwrap_or_else(|| format!("{package}: not installed; tests/live/install gets it")));
-        }
-        let mut python = Command::new("python3");
-        python.args(["tests/live/fleet.py", engine, "docs/fleet.md"]).arg(self.dataset());
-        python.current_dir(project("")).env("PYTHONPATH", &packages).env_remove("SPARK_HOME");
-        let ran = finish(python);
-        assert_eq!(ran.code, 0, "{engine}:\n{}\n{}", ran.stdout, ran.stderr);
-        Ok(ran.json())
+        ask_engine(&self.dataset(), engine, package)
     }
 
     fn answer(&self, args: &[&str]) -> Value {
@@ -731,6 +719,22 @@ impl Series {
     fn first_and_last(&self) -> (&str, &str) {
         (&self.files[0], &self.files[self.files.len() - 1])
     }
+}
+
+/// The rows that an engine gives for each question of a dataset; or why it cannot be asked.
+fn ask_engine(dataset: &Path, engine: &str, package: &str) -> Result<Value, String> {
+    let packages = project("target/live").join(package);
+    if !packages.join("installed").is_file() {
+        let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
+        let line = missing.lines().find(|line| line.starts_with(package)).map(str::to_string);
+        return Err(line.unwrap_or_else(|| format!("{package}: not installed; tests/live/install gets it")));
+    }
+    let mut python = Command::new("python3");
+    python.args(["tests/live/fleet.py", engine, "docs/fleet.md"]).arg(dataset);
+    python.current_dir(project("")).env("PYTHONPATH", &packages).env_remove("SPARK_HOME");
+    let ran = finish(python);
+    assert_eq!(ran.code, 0, "{engine}:\n{}\n{}", ran.stdout, ran.stderr);
+    Ok(ran.json())
 }
 
 /// Rows of an answer's JSON as lists of these keys.
@@ -866,7 +870,7 @@ fn an_expression_chooses_rows_of_objects() {
     assert_eq!(small(folder.path(), "dumps", &whole)[0]["object_filter"], Value::Null);
     let out = text(folder.path());
     let ran = run(&["export", "--to", "parquet", "-o", &out, file, "--where", expression]).expect_code(2);
-    assert!(ran.stderr.contains("neither table is asked for: --tables all"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("none of these is asked for: --tables all"), "{}", ran.stderr);
     let ran = export(folder.path(), &[file, "--where", "generation = 'gen2'"]).expect_code(2);
     assert!(ran.stderr.contains("--where: no generation here") && ran.stderr.ends_with("\n  ^\n"), "{}", ran.stderr);
     // No object of any dump fulfils it: the tables are there, and the exit code says so.
@@ -979,4 +983,88 @@ fn dumps_written_together_are_as_one_by_one() {
     assert_eq!(ids(&together).len(), 12);
     let written = without_dumps(&together);
     assert!(written == without_dumps(&alone) || written == without_dumps(&with_other), "the same bytes");
+}
+
+/// Rows of `fields` are what `show` says of every object; formats without values, and `--no-values`, say why there are none.
+#[test]
+fn fields_are_those_of_show() {
+    const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+    let folder = temporary();
+    export(folder.path(), &["--values", "--id", "zoo", "-q", ZOO]).expect_code(0);
+    let objects = large(folder.path(), "objects", "zoo");
+    let mut rows: BTreeMap<i64, Vec<BTreeMap<String, Value>>> = BTreeMap::new();
+    for row in large(folder.path(), "fields", "zoo") {
+        rows.entry(objects[number(&row["node"]) as usize]["id"].as_i64().expect("an id")).or_default().push(row);
+    }
+    let ids = run(&["list", ZOO, "--ids", "-q", "-n", "0"]).stdout;
+    let shown = run_with_input(&["show", "--ids-from", "-", ZOO, "-q", "-n", "0", "-f", "json"], ids.as_bytes()).json();
+    let (mut fields, mut texts, mut with_target) = (0, 0, 0);
+    for object in shown["objects"].as_array().expect("objects") {
+        let told = object["fields"].as_array().map_or(&[][..], Vec::as_slice);
+        let own = rows.remove(&id_number(&object["object"]["id"])).unwrap_or_default();
+        assert_eq!(own.len(), told.len(), "{}", object["object"]);
+        for (row, field) in own.iter().zip(told) {
+            let context = format!("{} {field} {row:?}", object["object"]);
+            assert_eq!([&row["field"], &row["class"], &row["kind"]], [&field["name"], &field["class"], &field["type"]]);
+            let target = (!row["target"].is_null()).then(|| &objects[number(&row["target"]) as usize]["id"]);
+            let id = (!field["id"].is_null()).then(|| json!(id_number(&field["id"])));
+            assert_eq!(target, id.as_ref(), "{context}");
+            match &field["value"] {
+                Value::Bool(is_true) => assert_eq!(row["long"], json!(i64::from(*is_true)), "{context}"),
+                Value::Number(value) if value.is_i64() => assert_eq!(row["long"], json!(value), "{context}"),
+                Value::Number(value) => assert_eq!(row["double"].as_f64(), value.as_f64(), "{context}"),
+                Value::String(text) if ["float", "double"].contains(&row["kind"].as_str().expect("a kind")) => {
+                    assert!(["NaN", "Infinity", "-Infinity"].contains(&text.as_str()), "{context}");
+                }
+                // Half a character has no text of its own.
+                Value::String(text) if row["kind"] == "char" && text.starts_with("\\u{") => {
+                    let unit = u32::from_str_radix(&text[3..text.len() - 1], 16).expect("a unit");
+                    assert_eq!(row["long"], json!(unit), "{context}");
+                }
+                Value::String(text) if text.chars().count() < 1000 && !text.contains(char::REPLACEMENT_CHARACTER) => {
+                    texts += usize::from(row["text"] == json!(text));
+                    assert!(row["text"].as_str().is_some_and(|own| text.contains(own)), "{context}");
+                }
+                _ => {}
+            }
+            fields += 1;
+            with_target += usize::from(target.is_some());
+        }
+    }
+    assert!(rows.is_empty() && fields > 5_000 && texts > 500 && with_target > 1_000, "{fields} {texts} {with_target}");
+    let without = [&["fixtures/phd/every-record-v6-64bit.phd"][..], &[ZOO, "--no-values", "--id", "other"]];
+    for args in without {
+        let ran = export(folder.path(), &[&["--values"], args].concat()).expect_code(2);
+        assert!(ran.stderr.contains("values"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn duckdb_joins_what_fields_hold() {
+    const SHOP: &str = "fixtures/hprof/shop-new.hprof.zst";
+    let folder = temporary();
+    export(folder.path(), &["--values", "-q", SHOP]).expect_code(0);
+    let answers = match ask_engine(folder.path(), "duckdb", "duckdb") {
+        Ok(answers) => answers,
+        Err(why) => return crate::common::live::not_tested(&why),
+    };
+    let ask = |args: &[&str]| run(&[args, &[SHOP, "-q", "-n", "0", "-f", "json"]].concat()).json();
+    // V1 and V2: what the program of the fixture does, and what `stats` says.
+    let by_recipient = ask(&["stats", "--type", "shop.Shop$Mail", "--by", ".to", "--max", ".order.number"]);
+    let mut told = columns(&by_recipient["groups"], &["group", "objects"]);
+    told.retain(|row| row[0] != "(no such field)");
+    told.sort_by_key(|row| row[0].as_str().map(str::to_string));
+    assert_eq!(answers["V1"].as_array().expect("rows")[..], told[..3]);
+    assert_eq!(answers["V1"][0], json!(["customer0@example.org", 3]));
+    assert_eq!(answers["V2"][0], json!(["customer0@example.org", 200, 600]));
+    // V3: orders 1 to 600 have 1 to 4 products each.
+    let mut ordered: BTreeMap<String, u64> = BTreeMap::new();
+    for order in 1..=600 {
+        for at in 0..1 + order % 4 {
+            *ordered.entry(format!("product {}", (order * 7 + at) % 40)).or_default() += 1;
+        }
+    }
+    let mut ordered: Vec<(String, u64)> = ordered.into_iter().collect();
+    ordered.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    assert_eq!(answers["V3"], json!(ordered[..5]));
 }

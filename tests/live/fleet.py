@@ -27,8 +27,9 @@ def blocks(text, language):
     return re.findall(r"^```%s\n(.*?)^```" % language, text, re.M | re.S)
 
 
-def questions(text):
-    return re.findall(r"^\*\*(\d+)\. .*?^```sql\n(.*?)^```", text, re.M | re.S)
+def questions(text, folder):
+    number = r"V\d+" if os.path.isdir(folder + "/fields") else r"\d+"
+    return re.findall(r"^\*\*(%s)\. .*?^```sql\n(.*?)^```" % number, text, re.M | re.S)
 
 
 def duckdb_engine(text, folder):
@@ -83,7 +84,7 @@ def main():
     engine, document, folder = sys.argv[1:]
     text = open(document, encoding="utf-8").read()
     ask = {"duckdb": duckdb_engine, "spark": spark_engine}[engine](text, folder)
-    answers = {number: [[plain(value) for value in row] for row in ask(question)] for number, question in questions(text)}
+    answers = {number: [[plain(value) for value in row] for row in ask(question)] for number, question in questions(text, folder)}
     if engine == "duckdb":
         answers["checks"] = checks(folder)
     print(json.dumps(answers))

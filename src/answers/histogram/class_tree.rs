@@ -5,13 +5,14 @@ use std::cmp::Reverse;
 use crate::answers::figure::{OBJECTS, SHALLOW};
 use crate::answers::groups::Groups;
 use crate::answers::histogram::options::HistogramOptions;
-use crate::answers::histogram::rows::OBJECT_FIGURES;
-use crate::answers::histogram_row::{ClassPlace, HistogramRow, RowAmounts};
+use crate::answers::histogram::rows::{OBJECT_FIGURES, compare_sort_values, sort_value_of};
+use crate::answers::histogram_row::{ClassPlace, FieldNumber, HistogramRow, RowAmounts};
 use crate::answers::tree::{TreeLevel, preorder};
 use crate::graph::{HeapGraph, TypeId};
 
 /// Rows of classes in the order of the tree, of the rows of types: each class with objects of its own or below it, by bytes of
-/// both; classes more than 500 levels down are counted above and not shown. O(types), and a sort of the rows.
+/// both, by another figure those first with the largest row at or below them; classes more than 500 levels down are counted
+/// above and not shown. O(types), and a sort of the rows.
 pub(super) fn class_tree_rows(
     graph: &HeapGraph,
     groups: &Groups<'_>,
@@ -21,11 +22,13 @@ pub(super) fn class_tree_rows(
     let types = graph.types();
     let mut row_of_type: Vec<Option<HistogramRow>> = vec![None; types.len()];
     let mut places = vec![ClassPlace::default(); types.len()];
+    let mut largest: Vec<Option<FieldNumber>> = vec![None; types.len()];
     for row in rows {
         let Some(type_id) = groups.type_of_group(row.group) else { continue };
         let place = &mut places[type_id.index()];
         place.objects_with_subclasses = row.figure(OBJECTS).unwrap_or(0);
         place.shallow_bytes_with_subclasses = row.figure(SHALLOW).unwrap_or(0);
+        largest[type_id.index()] = sort_value_of(&row, options.order);
         row_of_type[type_id.index()] = Some(row);
     }
     let depths = types.map_by_superclass(|_, above: Option<&u32>| above.map_or(0, |above| above.saturating_add(1)));
@@ -45,19 +48,22 @@ pub(super) fn class_tree_rows(
                 place.shallow_bytes_with_subclasses =
                     place.shallow_bytes_with_subclasses.saturating_add(shallow_bytes_with_subclasses);
                 subclasses[above.index()].push(type_id);
+                if compare_sort_values(&largest[type_id.index()], &largest[above.index()]).is_gt() {
+                    largest[above.index()] = largest[type_id.index()];
+                }
             }
             None => tops.push(type_id),
         }
     }
-    let order = options.order.unwrap_or(SHALLOW);
-    let value = |type_id: TypeId| match (order, &places[type_id.index()]) {
-        (SHALLOW, place) => place.shallow_bytes_with_subclasses,
-        (OBJECTS, place) => place.objects_with_subclasses,
-        (order, _) => row_of_type[type_id.index()].as_ref().and_then(|row| row.figure(order)).unwrap_or(0),
+    let value = |type_id: TypeId| match (options.order, &places[type_id.index()]) {
+        (None | Some(SHALLOW), place) => Some(FieldNumber::Integer(place.shallow_bytes_with_subclasses.into())),
+        (Some(OBJECTS), place) => Some(FieldNumber::Integer(place.objects_with_subclasses.into())),
+        _ => largest[type_id.index()],
     };
     let level = |types: Vec<TypeId>| {
         TreeLevel::sorted_and_cut(types, options.limits, |&a, &b| {
-            value(b).cmp(&value(a)).then_with(|| (graph.type_name(a), a).cmp(&(graph.type_name(b), b)))
+            compare_sort_values(&value(b), &value(a))
+                .then_with(|| (graph.type_name(a), a).cmp(&(graph.type_name(b), b)))
         })
     };
     let below = |type_id: &mut TypeId, _: u32| Some(level(std::mem::take(&mut subclasses[type_id.index()])));

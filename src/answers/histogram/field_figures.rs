@@ -1,6 +1,7 @@
 //! Sums, least, largest and mean values of fields by group: `--sum .size`, `--mean .user.age`.
 
 use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering as AtomicOrdering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answers::AnswerError;
@@ -97,16 +98,18 @@ impl FieldFigures {
         let slots = groups.names.len().saturating_mul(fields);
         dump.check_rows_memory(slots as u64, size_of::<FieldTotals>() as u64)?;
         let totals = Mutex::new((vec![FieldTotals::default(); slots], Vec::<(NodeId, u32)>::new()));
+        let holds_others: Vec<AtomicBool> = self.paths.iter().map(|_| AtomicBool::new(false)).collect();
         let paths: Vec<Vec<PathStep>> = self.paths.iter().map(|(_, steps)| steps.clone()).collect();
         let slot_of = |node: NodeId, path: usize| {
             let group = groups.group_of(node) as usize;
             (group < groups.names.len()).then(|| group * fields + path)
         };
         let add = |ends: &[PathEnd]| {
-            let is_wanted = |end: &&PathEnd| matches!(end.value, Value::Object(_)) || number_of(&end.value).is_some();
-            let of_groups = ends.iter().filter(is_wanted);
-            let of_groups: Vec<(usize, &Value)> =
-                of_groups.filter_map(|end| Some((slot_of(end.node, end.path_index)?, &end.value))).collect();
+            let slots = ends.iter().filter_map(|end| Some((slot_of(end.node, end.path_index)?, &end.value)));
+            let of_groups: Vec<(usize, &Value)> = slots
+                .inspect(|(slot, value)| note_if_other(&holds_others[slot % fields], value))
+                .filter(|(_, value)| matches!(value, Value::Object(_)) || number_of(value).is_some())
+                .collect();
             let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
             let (totals, references) = &mut *totals;
             for (slot, value) in of_groups {
@@ -125,14 +128,24 @@ impl FieldFigures {
         targets.dedup();
         let mut references = references.into_iter().peekable();
         visit_shown_values(dump, graph, &targets, |target, said| {
-            let number = match said {
-                Some(ShownValue::Primitive(value)) => number_of(&value),
+            let number = match &said {
+                Some(ShownValue::Primitive(value)) => number_of(value),
                 _ => None,
             };
             while let Some((_, slot)) = references.next_if(|(known, _)| *known == target) {
+                match &said {
+                    Some(ShownValue::Primitive(value)) => note_if_other(&holds_others[slot as usize % fields], value),
+                    _ => holds_others[slot as usize % fields].store(true, AtomicOrdering::Relaxed),
+                }
                 number.into_iter().for_each(|number| totals[slot as usize].add_number(number));
             }
         })?;
+        for (at, (path, _)) in self.paths.iter().enumerate() {
+            let has_numbers = totals.iter().skip(at).step_by(fields).any(|total| total.count > 0);
+            if !has_numbers && holds_others[at].load(AtomicOrdering::Relaxed) {
+                return Err(AnswerError::NoNumbers(path.to_string()));
+            }
+        }
         Ok(totals)
     }
 
@@ -151,6 +164,13 @@ impl FieldFigures {
             figures: figures.collect(),
             objects_without: without.map(|(path, objects)| (Arc::clone(path), objects)).collect(),
         }
+    }
+}
+
+/// Notes a value that is there and can be no number: what is not a number (NaN) is one of a field of numbers.
+fn note_if_other(holds_others: &AtomicBool, value: &Value) {
+    if matches!(value, Value::Boolean(_) | Value::Char(_) | Value::Text(_)) {
+        holds_others.store(true, AtomicOrdering::Relaxed);
     }
 }
 

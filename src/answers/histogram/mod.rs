@@ -10,9 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::allocation_heaps::HeapRow;
 use super::field_groups::groups_by_field;
 use super::figure::{
-    ALLOCATED_BYTES, ALLOCATIONS, CHARGED_BYTES, CHARGED_OBJECTS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES,
-    ESTIMATED_OBJECTS, FLAT_ALLOCATIONS, FLAT_BYTES, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES,
-    RETAINED, SHALLOW,
+    ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES, ESTIMATED_OBJECTS, FLAT_ALLOCATIONS,
+    FLAT_BYTES, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, RETAINED,
 };
 use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
@@ -214,7 +213,10 @@ fn add_off_heap_bytes(
     rows: &mut [HistogramRow],
 ) -> Result<u64, AnswerError> {
     if dump.info().runtime() != Some(Runtime::Java) {
-        return Err(AnswerError::NoSuchGroups(GroupBy::Type, "what is outside the heap"));
+        return Err(AnswerError::NoOffHeapBytes(match dump.info().runtime() {
+            Some(Runtime::JavaScript) => ": what strings and buffers hold there counts in their shallow sizes",
+            _ => "",
+        }));
     }
     let mut bytes_by_group = vec![0u64; groups.names.len()];
     let mut all = 0u64;
@@ -445,31 +447,12 @@ fn histogram_by_frame_name(
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
 fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
     rows.iter_mut().for_each(|row| row.sort_value = sort_value_of(row, options.order));
-    let order_of = |a: &HistogramRow, b: &HistogramRow| match (&a.sort_value, &b.sort_value) {
-        (Some(a), Some(b)) => a.total_order(b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    };
     // A group has one row: no two rows are equal.
     sort_first(rows, first, |a, b| {
-        let order = order_of(b, a);
+        let order = compare_sort_values(&b.sort_value, &a.sort_value);
         let order = order.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
     });
-}
-
-/// Value that an order compares: objects and bytes charged to an owner count with its own; of fields that of the first.
-fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<FieldNumber> {
-    let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
-    let of_field = |figure: &Figure| {
-        let mut figures = row.field_figures.iter().flat_map(|fields| &fields.figures);
-        figures.find(|of_field| of_field.function == figure.key)?.number
-    };
-    let amount = match order {
-        None | Some(SHALLOW | ALLOCATED_BYTES) => Some(row.bytes().saturating_add(charged(CHARGED_BYTES))),
-        Some(OBJECTS) => row.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
-        Some(figure) => row.figure(figure),
-    };
-    order.as_ref().and_then(of_field).or(amount.map(|amount| FieldNumber::Integer(amount.into())))
 }
 
 impl Histogram {

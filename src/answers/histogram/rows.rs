@@ -1,16 +1,19 @@
 //! The answer of a histogram: its totals, what requested roots change in them, and all of it in sentences.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use crate::analysis::histogram::GroupTally;
 use crate::analysis::reachability::compute_reachable_from;
 use crate::answers::allocation_heaps::{FullerDump, HeapRow};
 use crate::answers::figure::{
-    ESTIMATED_BYTES, ESTIMATED_OBJECTS, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, RETAINED, SHALLOW,
+    ALLOCATED_BYTES, CHARGED_BYTES, CHARGED_OBJECTS, ESTIMATED_BYTES, ESTIMATED_OBJECTS, OBJECTS, OFF_HEAP,
+    REACHABLE_BYTES, REACHABLE_OBJECTS, RETAINED, SHALLOW,
 };
 use crate::answers::groups::Groups;
 use crate::answers::histogram::options::RetainedBy;
-use crate::answers::histogram_row::{HistogramRow, KeyedValue, Totals};
+use crate::answers::histogram_row::{FieldNumber, HistogramRow, KeyedValue, Totals};
 use crate::answers::limit_result::LimitResult;
 use crate::answers::owners::no_owner_note;
 use crate::answers::problems::ProblemRow;
@@ -297,5 +300,28 @@ impl ReachedBy {
             excluded_roots: in_dump.without(from_roots),
             no_root: all.without(in_dump),
         }
+    }
+}
+
+/// Value that an order compares: objects and bytes charged to an owner count with its own; of fields that of the first.
+pub(super) fn sort_value_of(row: &HistogramRow, order: Option<Figure>) -> Option<FieldNumber> {
+    let charged = |figure: Figure| row.figure(figure).unwrap_or(0);
+    let of_field = |figure: &Figure| {
+        let mut figures = row.field_figures.iter().flat_map(|fields| &fields.figures);
+        figures.find(|of_field| of_field.function == figure.key)?.number
+    };
+    let amount = match order {
+        None | Some(SHALLOW | ALLOCATED_BYTES) => Some(row.bytes().saturating_add(charged(CHARGED_BYTES))),
+        Some(OBJECTS) => row.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
+        Some(figure) => row.figure(figure),
+    };
+    order.as_ref().and_then(of_field).or(amount.map(|amount| FieldNumber::Integer(amount.into())))
+}
+
+/// Numbers by size; nothing is less than all of them.
+pub(super) fn compare_sort_values(a: &Option<FieldNumber>, b: &Option<FieldNumber>) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => a.total_order(b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
     }
 }

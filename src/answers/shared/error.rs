@@ -39,6 +39,12 @@ pub enum AnswerError {
     /// Rows cannot be ordered by this column: its key.
     #[error("rows cannot be ordered by {0}")]
     NoSuchOrder(&'static str),
+    /// The dump does not say what objects own outside the heap: what it says in place of it.
+    #[error("this dump has no bytes outside the heap of their own{0}")]
+    NoOffHeapBytes(&'static str),
+    /// Numbers are to be added up of a field that holds something else: its path.
+    #[error("{0} has no numbers: what it holds can be grouped by, not added up")]
+    NoNumbers(String),
     /// No section is called so; there are these.
     #[error("no section \"{0}\"; there are: {there}", there = .1.join(", "))]
     NoSuchSection(String, Vec<String>),
@@ -211,6 +217,12 @@ impl AnswerError {
             AnswerError::ObjectInOtherSection(..) => format!("{self}, which --domain asks for"),
             AnswerError::NoSuchObject(_) => format!("{self}; `heapdump list --ids` prints all ids"),
             AnswerError::AmbiguousObject(..) => format!("{self}; write it so, or say --domain"),
+            AnswerError::NoSuchOrder("distance") => format!("--sort: {self}: only V8 heap snapshots have distances"),
+            AnswerError::NoOffHeapBytes(_) => format!("--off-heap: {self}"),
+            AnswerError::NoNumbers(path) => format!("{self}: --by {path}"),
+            AnswerError::NoSuchGroups(GroupBy::Dominator, _) => {
+                "--by dominator: dumps are not compared by it; `heapdump dominators --by dominator` groups one".into()
+            }
             AnswerError::NoSuchGroups(by, _) => {
                 let hint = match by {
                     GroupBy::Generation => GENERATIONS_HINT,

@@ -1,8 +1,10 @@
 //! Groups by the value of a field: `--by .status`, `--by .customer.region`.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rustc_hash::FxHashMap;
 
 use super::values::{shown_field_value, unreadable_values};
@@ -73,7 +75,9 @@ enum GroupKey {
 struct FieldGroups {
     names: Vec<String>,
     group_by_key: FxHashMap<GroupKey, u32>,
-    group_by_text: HashMap<String, u32>,
+    /// Groups whose names are texts, by these.
+    groups_of_texts: HashTable<u32>,
+    text_hasher: RandomState,
     /// Group of an object; where its field refers to another object that one, until it is known what that says.
     group_of_node: Vec<u32>,
     /// Objects whose fields refer to others.
@@ -119,13 +123,22 @@ impl FieldGroups {
     }
 
     fn group_of_text(&mut self, text: &str) -> u32 {
-        if let Some(&group) = self.group_by_text.get(text) {
-            return group;
+        let FieldGroups { names, groups_of_texts, text_hasher, .. } = self;
+        let hash = |text: &str| text_hasher.hash_one(text);
+        let entry = groups_of_texts.entry(
+            hash(text),
+            |&group| names[group as usize] == text,
+            |&group| hash(&names[group as usize]),
+        );
+        match entry {
+            Entry::Occupied(group) => *group.get(),
+            Entry::Vacant(place) => {
+                let group = names.len() as u32;
+                place.insert(group);
+                names.push(text.to_string());
+                group
+            }
         }
-        let group = self.names.len() as u32;
-        self.names.push(text.to_string());
-        self.group_by_text.insert(text.to_string(), group);
-        group
     }
 
     /// Gives the objects whose fields refer to others the groups of what those say.

@@ -22,7 +22,7 @@ use crate::cli::terminal::output_target::{find_target, write_export};
 use crate::cli::terminal::session::Session;
 use crate::dump::Content;
 #[cfg(feature = "parquet")]
-use crate::export::dataset::{DatasetOptions, labels_of};
+use crate::export::dataset::{DatasetOptions, TableChoice, TableName, labels_of};
 use crate::export::{
     DotOptions, FoldedOptions, HeapgraphOptions, MemoryInfraOptions, PprofOptions, write_dot, write_flamegraph,
     write_folded, write_heapgraph, write_memory_infra, write_pprof,
@@ -200,6 +200,9 @@ pub(crate) struct DatasetArgs {
     /// parquet: summary (the default), all (objects and references too), or names with commas between them
     #[arg(long, value_name = "NAMES")]
     pub(crate) tables: Option<String>,
+    /// parquet: the table fields too, what each field of each object holds (HPROF and other formats with fields)
+    #[arg(long)]
+    pub(crate) values: bool,
     /// parquet: what else is to be known of the dumps, a pair of the map "labels"
     #[arg(long = "label", value_name = "NAME=TEXT")]
     pub(crate) labels: Vec<String>,
@@ -247,6 +250,7 @@ impl ExportFormArgs {
             ("--depth", self.depth.is_some(), [paths, dot, stacks].concat()),
             ("--domain", section.domain.is_some(), [paths, dot, stacks].concat()),
             ("--tables", rows.tables.is_some(), tables.clone()),
+            ("--values", rows.values, tables.clone()),
             ("--label", !rows.labels.is_empty(), tables.clone()),
             ("--id", rows.id.is_some(), tables.clone()),
             ("--replace", rows.replace, tables),
@@ -302,9 +306,10 @@ impl ExportFormArgs {
 impl DatasetArgs {
     fn options(&self, filter: &WhereArgs, input: &InputArgs) -> Result<DatasetOptions> {
         let tables = self.tables.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--tables: {why}")));
+        let tables: TableChoice = tables.transpose()?.unwrap_or_default();
         Ok(DatasetOptions {
             filter: filter.filter()?,
-            tables: tables.transpose()?.unwrap_or_default(),
+            tables: if self.values { tables.with(TableName::Fields) } else { tables },
             labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
             replaces_existing: self.replace,
             id: self.id.clone(),

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Walk weak roots too
     #[arg(long)]
     all_kinds: bool,
-    /// The steps from a loader to a class too, which every class of a program has
+    /// Also show the steps inside known collections, and those from a loader to a class, which every class has
     #[arg(long, hide_short_help = true)]
     all_steps: bool,
     /// Of trees, leave out rows of fewer of the objects or paths, in percent; the largest of each level stays [default: none; in tables on a terminal without -n all but the largest rows, some 40 lines]

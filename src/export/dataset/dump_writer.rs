@@ -10,7 +10,7 @@ use super::error::TableError;
 use super::object_heap::ObjectHeap;
 use super::parquet_table::to_byte_array;
 use super::{
-    DatasetError, TableChoice, TableName, allocations, dominator_paths, dumps, objects, roots_and_suspects,
+    DatasetError, TableChoice, TableName, allocations, dominator_paths, dumps, field_rows, objects, roots_and_suspects,
     type_references, types,
 };
 use crate::allocations::AllocationDump;
@@ -23,7 +23,7 @@ use crate::graph::HeapGraph;
 /// Options for writing each dump.
 #[derive(Debug, Clone, Default)]
 pub struct DatasetOptions {
-    /// The tables. Default: all but those with a row for each object or reference.
+    /// The tables. Default: all but those with a row for each object, reference or field.
     pub tables: TableChoice,
     /// Names and texts that the user gives the dump. Default: none.
     pub labels: Vec<(String, String)>,
@@ -31,7 +31,7 @@ pub struct DatasetOptions {
     pub replaces_existing: bool,
     /// The dump's id. Default: made of the file's name and content.
     pub id: Option<String>,
-    /// Only objects that fulfil an expression have rows in `objects`, and only references from them in
+    /// Only objects that fulfil an expression have rows in `objects` and `fields`, and only references from them in
     /// `object_references`. Default: all. Another expression is another id.
     pub filter: Option<Filter>,
     /// Options of reading that are not the default: another reading is another id.
@@ -204,6 +204,9 @@ impl DumpWriter<'_> {
         })?;
         self.write_if_chosen(&mut written, TableName::ObjectReferences, |out| {
             objects::write_references(&heap, chosen.as_ref(), out)
+        })?;
+        self.write_if_chosen(&mut written, TableName::Fields, |out| {
+            field_rows::write_fields(&heap, chosen.as_ref(), out)
         })?;
         Ok((written, chosen.is_none_or(|chosen| !chosen.is_empty())))
     }

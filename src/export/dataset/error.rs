@@ -34,7 +34,7 @@ pub enum DatasetError {
     #[error("a dump is in the dataset as {0}, and what comes through a pipe cannot be compared with it")]
     IdTakenOrSameDump(String),
     /// An expression chooses rows, and no table is asked for that has any.
-    #[error("an expression chooses rows of objects and object_references, and neither table is asked for")]
+    #[error("an expression chooses rows of objects, object_references and fields, and none of these is asked for")]
     NoRowsToChoose,
     /// The text is no id.
     #[error(

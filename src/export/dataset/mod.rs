@@ -13,6 +13,7 @@ mod dump_place;
 mod dump_writer;
 mod dumps;
 mod error;
+mod field_rows;
 mod object_heap;
 mod objects;
 mod parquet_table;

@@ -22,6 +22,8 @@ pub enum TableName {
     Objects,
     /// A row for each reference.
     ObjectReferences,
+    /// A row for each field of an object or a class, with what it holds.
+    Fields,
     /// A row for each heap of allocation totals.
     AllocationHeaps,
     /// A row for each backtrace that holds enough, and one for each type there.
@@ -30,7 +32,7 @@ pub enum TableName {
 
 impl TableName {
     /// Their folders' names, in the order in which they are written.
-    const TABLE_NAMES: [(TableName, &'static str); 10] = [
+    const TABLE_NAMES: [(TableName, &'static str); 11] = [
         (TableName::Types, "types"),
         (TableName::TypeReferences, "type_references"),
         (TableName::DominatorPaths, "dominator_paths"),
@@ -38,6 +40,7 @@ impl TableName {
         (TableName::Suspects, "suspects"),
         (TableName::Objects, "objects"),
         (TableName::ObjectReferences, "object_references"),
+        (TableName::Fields, "fields"),
         (TableName::AllocationHeaps, "allocation_heaps"),
         (TableName::AllocationPaths, "allocation_paths"),
         (TableName::Dumps, "dumps"),
@@ -53,9 +56,9 @@ impl TableName {
         Self::TABLE_NAMES.iter().find(|(table, _)| *table == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns true for tables with a row for each object or reference: each dump has a folder of its own there.
+    /// Returns true for tables with a row for each object, reference or field: each dump has a folder of its own there.
     pub fn is_large(self) -> bool {
-        matches!(self, TableName::Objects | TableName::ObjectReferences)
+        matches!(self, TableName::Objects | TableName::ObjectReferences | TableName::Fields)
     }
 
     /// Returns true for tables of dumps that hold allocation totals; other dumps have all others.
@@ -69,13 +72,19 @@ impl TableName {
 pub struct TableChoice(Vec<TableName>);
 
 impl Default for TableChoice {
-    /// All but those with a row for each object or reference.
+    /// All but those with a row for each object, reference or field.
     fn default() -> Self {
         TableChoice(TableName::all().filter(|table| !table.is_large()).collect())
     }
 }
 
 impl TableChoice {
+    /// The same tables and one more.
+    pub fn with(mut self, table: TableName) -> Self {
+        self.0.push(table);
+        self
+    }
+
     /// Is the table written? `dumps` always is.
     pub fn has(&self, table: TableName) -> bool {
         table == TableName::Dumps || self.0.contains(&table)
@@ -85,11 +94,11 @@ impl TableChoice {
 impl FromStr for TableChoice {
     type Err = String;
 
-    /// `summary`, `all`, or names with commas between them.
+    /// `summary`, `all` (but `fields`, which has what objects hold), or names with commas between them.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "summary" => return Ok(TableChoice::default()),
-            "all" => return Ok(TableChoice(TableName::all().collect())),
+            "all" => return Ok(TableChoice(TableName::all().filter(|&table| table != TableName::Fields).collect())),
             _ => {}
         }
         let table = |asked: &str| {

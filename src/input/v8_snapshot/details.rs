@@ -19,8 +19,8 @@ use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::details::FIELD_VALUES_PER_BATCH;
 use crate::input::{
-    ContentKey, Contents, Diagnostics, FieldValue, NamedFieldValue, ObjectDetails, ReadError, ReferenceKinds,
-    ReferenceName, RereadableFile, ShownValue, StringColumns, Text, Value, WantedContents,
+    ContentKey, Contents, Diagnostics, FieldValue, LengthColumn, NamedFieldValue, ObjectDetails, ReadError,
+    ReferenceKinds, ReferenceName, RereadableFile, ShownValue, StringColumns, Text, Value, WantedContents,
 };
 
 /// Reads a snapshot again.
@@ -152,7 +152,11 @@ impl ObjectDetails for V8Details {
             };
             units.map(|units| (node, units))
         };
-        let lengths = if wanted.with_lengths { graph.nodes().filter_map(length).collect() } else { Vec::new() };
+        let mut lengths = LengthColumn::default();
+        if wanted.with_lengths {
+            lengths = LengthColumn::of_nodes(graph.node_count());
+            graph.nodes().filter_map(length).for_each(|(node, units)| lengths.set(node, units));
+        }
         let strings = StringColumns::without_arrays(nodes, keys);
         Ok(Contents { strings, lengths, ..Contents::default() })
     }

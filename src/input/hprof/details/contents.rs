@@ -15,8 +15,8 @@ use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::contents::NodeNumbers;
 use crate::input::hprof::wire::id_at_with_width;
 use crate::input::{
-    ContentKey, Contents, HeldValue, MIN_LISTED_REFERENCE_ARRAY_LENGTH, ReadError, StringColumns, WantedContents,
-    primitive_array_kinds,
+    ContentKey, Contents, HeldValue, LengthColumn, MIN_LISTED_REFERENCE_ARRAY_LENGTH, ReadError, StringColumns,
+    WantedContents, primitive_array_kinds,
 };
 
 /// Keys of arrays are kept as two halves, for all threads to write.
@@ -27,7 +27,7 @@ fn strings_of(graph: &HeapGraph, text_sources: &[TextSource]) -> StringColumns {
     let kinds = primitive_array_kinds(graph);
     let is_characters =
         |node: NodeId| matches!(kinds[graph.type_of(node).index()], Some(FieldKind::Byte | FieldKind::Char));
-    let is_string = |type_id: TypeId| text_sources.get(type_id.index()) == Some(&TextSource::String);
+    let is_string = |type_id: TypeId| matches!(text_sources.get(type_id.index()), Some(TextSource::String(_)));
     let mut strings = StringColumns::default();
     for (node, type_id, _) in graph.objects(0..graph.node_count()) {
         if is_string(type_id) {
@@ -71,9 +71,12 @@ pub fn read_contents(
 ) -> Result<Contents, ReadError> {
     let mut strings = strings_of(graph, text_sources);
     let mut plan = ContentPlan::new(graph, finder.places.id_bytes, text_sources, wanted, &strings);
-    let is_parts = plan.classes.values().any(|class| class.offset_and_count_offsets.is_some());
-    let found = visit_objects(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
     let mut contents = Contents::default();
+    let is_parts = plan.classes.values().any(|class| class.offset_and_count_offsets.is_some());
+    if wanted.with_lengths {
+        contents.lengths = LengthColumn::of_nodes(graph.node_count());
+    }
+    let found = visit_objects(&finder.places, &finder.reread, || FoundContents::new(&plan))?;
     strings.are_wide = vec![false; strings.len()];
     if is_parts {
         strings.array_parts = vec![(0, u32::MAX); strings.len()];
@@ -91,10 +94,15 @@ pub fn read_contents(
         }
         contents.long_reference_arrays.extend(reading.reference_arrays);
         contents.field_values.extend(reading.fields);
-        contents.lengths.extend(reading.array_lengths);
+        reading.array_lengths.iter().for_each(|&(node, length)| contents.lengths.set(node, length.into()));
     }
     contents.long_reference_arrays.par_sort_unstable();
     contents.field_values.par_sort_by_key(|&(node, place, _)| (node, place));
+    if wanted.with_lengths {
+        set_lengths_of_texts(&strings, &mut contents.lengths);
+        contents.strings = strings;
+        return Ok(contents);
+    }
     let keys = std::mem::take(&mut plan.array_keys);
     let key = |number: usize| ContentKey::from_halves([0, 1].map(|half| keys[number][half].load(Ordering::Relaxed)));
     let key_of_string = |(&array, &is_wide): (&u32, &bool)| {
@@ -114,28 +122,19 @@ pub fn read_contents(
     if is_parts {
         super::texts_of_strings::set_keys_of_string_parts(finder, graph, &mut strings)?;
     }
-    contents.lengths.par_sort_unstable();
-    if wanted.with_lengths {
-        contents.lengths.extend(lengths_of_texts(&strings, &contents.lengths).collect::<Vec<_>>());
-        contents.lengths.par_sort_unstable();
-    }
     contents.strings = strings;
     Ok(contents)
 }
 
-/// UTF-16 units of strings whose characters the dump has, by the lengths of all arrays.
-fn lengths_of_texts<'s>(
-    strings: &'s StringColumns,
-    of_arrays: &'s [(NodeId, u64)],
-) -> impl Iterator<Item = (NodeId, u64)> + 's {
-    (0..strings.len()).filter_map(|at| {
-        let array = strings.array(at)?;
-        let (_, length) = of_arrays[of_arrays.binary_search_by_key(&array, |(node, _)| *node).ok()?];
+/// Sets the UTF-16 units of strings whose characters the dump has, by the lengths of all arrays.
+fn set_lengths_of_texts(strings: &StringColumns, lengths: &mut LengthColumn) {
+    for at in 0..strings.len() {
+        let Some(length) = strings.array(at).and_then(|array| lengths.get(array)) else { continue };
         let there = if strings.are_wide[at] { length / 2 } else { length };
         let part =
             strings.array_parts.get(at).map(|&(start, count)| there.saturating_sub(start.into()).min(count.into()));
-        Some((strings.node(at), part.unwrap_or(there)))
-    })
+        lengths.set(strings.node(at), part.unwrap_or(there));
+    }
 }
 
 /// Arrays of characters are read when they are empty too.
@@ -152,27 +151,16 @@ impl<'g> ContentPlan<'g> {
         let ids: FxHashMap<TypeId, u64> =
             types_by_class_id(graph).into_iter().map(|(id, type_id)| (type_id, id)).collect();
         let mut classes: FxHashMap<u64, ClassReadPlan> = FxHashMap::default();
-        let all_places = |type_id| field_places(graph, type_id, id_bytes);
-        for (at, _) in text_sources.iter().enumerate().filter(|(_, source)| **source == TextSource::String) {
-            let type_id = TypeId::new(at);
-            let Some(&id) = ids.get(&type_id) else { continue };
-            let places = all_places(type_id);
-            let place = |name: &str, kind: FieldKind| {
-                let found = places.iter().find(|place| graph.types().text(place.field.name) == name);
-                found.filter(|place| place.field.kind == kind).map(|place| place.offset)
-            };
-            let part = place("offset", FieldKind::Int).zip(place("count", FieldKind::Int));
-            classes.insert(
-                id,
-                ClassReadPlan {
-                    coder_offset: place("coder", FieldKind::Byte),
-                    offset_and_count_offsets: part,
-                    fields: Vec::new(),
-                },
-            );
+        for (at, source) in text_sources.iter().enumerate() {
+            let (TextSource::String(places), Some(&id)) = (source, ids.get(&TypeId::new(at))) else { continue };
+            let (coder_offset, offset_and_count_offsets) = (places.coder, places.offset_and_count);
+            classes.insert(id, ClassReadPlan { coder_offset, offset_and_count_offsets, fields: Vec::new() });
         }
         for (place, &(type_id, field)) in wanted.fields.iter().enumerate() {
-            let Some((&id, found)) = ids.get(&type_id).zip(all_places(type_id).get(field).copied()) else { continue };
+            let Some((&id, found)) = ids.get(&type_id).zip(field_places(graph, type_id, id_bytes).get(field).copied())
+            else {
+                continue;
+            };
             classes.entry(id).or_default().fields.push((place as u16, found.field.kind, found.offset));
         }
         let mut set = NodeSet::new(graph.node_count());
@@ -183,7 +171,7 @@ impl<'g> ContentPlan<'g> {
                     set.insert(node);
                 }
             }
-        } else {
+        } else if !wanted.with_lengths {
             for &array in strings.array_nodes.iter().filter(|&&array| array != u32::MAX) {
                 set.insert(NodeId::new(array as usize));
             }
@@ -218,7 +206,7 @@ struct FoundContents<'p> {
     /// Arrays of references: node, length, number of nulls.
     reference_arrays: Vec<(NodeId, u32, u32)>,
     fields: Vec<(NodeId, u16, HeldValue)>,
-    array_lengths: Vec<(NodeId, u64)>,
+    array_lengths: Vec<(NodeId, u32)>,
     /// The class of the instance before, and its plan.
     last_class_and_plan: (u64, Option<&'p ClassReadPlan>),
     /// Of the array whose elements come: its number, or its node.
@@ -300,7 +288,8 @@ impl ObjectVisitor for FoundContents<'_> {
     fn visit_array(&mut self, array: &ArrayHead) -> bool {
         if self.plan.with_lengths {
             let node = self.plan.graph.node_of_id(array.id);
-            self.array_lengths.extend(node.map(|node| (node, u64::from(array.length))));
+            self.array_lengths.extend(node.map(|node| (node, array.length)));
+            return false;
         }
         if array.element_kind == FieldKind::Reference {
             if !self.plan.with_reference_arrays || array.length < MIN_LISTED_REFERENCE_ARRAY_LENGTH {

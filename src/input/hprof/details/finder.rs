@@ -137,7 +137,12 @@ impl RecordFinder {
 
     /// The part of the file that has an object's sub-record, where in it, and how long it is.
     fn locate(&self, id: u64) -> Result<Option<(Arc<FilePart>, usize, u64)>, ReadError> {
-        for (number, extent) in self.places.extents.iter().enumerate() {
+        // What is asked for together often lies together. Of several records of an object the first counts.
+        let last =
+            self.cached_parts.lock().unwrap_or_else(PoisonError::into_inner).back().map(|part| part.extent_index);
+        let last = last.filter(|_| self.places.repeated_ids.binary_search(&id).is_err());
+        for number in last.into_iter().chain(0..self.places.extents.len()) {
+            let extent = &self.places.extents[number];
             if id < extent.min_id || id > extent.max_id {
                 continue;
             }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::finder::RecordFinder;
 use super::object_pass::{ObjectVisitor, visit_objects};
-use super::values::{FieldPlace, field_places, value_at};
+use super::values::{FieldPlace, field_places, types_by_class_id, value_at};
 use crate::graph::{FieldKind, GraphNameId, HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::details::FIELD_VALUES_PER_BATCH;
 use crate::input::hprof::wire::id_at_with_width;
@@ -92,51 +92,54 @@ pub fn visit_field_values(
     take: &(dyn Fn(&[NamedFieldValue]) + Sync),
 ) -> Result<(), ReadError> {
     let id_bytes = finder.places.id_bytes;
-    let make = || FieldValueVisitor {
-        graph,
-        id_bytes,
-        names,
-        wanted_fields_by_type: FxHashMap::default(),
-        batch: Vec::new(),
-        take,
+    let wanted_fields_of = |type_id: TypeId| {
+        let mut wanted: WantedFields = Vec::new();
+        for place in field_places(graph, type_id, id_bytes) {
+            // The nearest class comes first.
+            if let Ok(name) = names.binary_search(&graph.types().text(place.field.name))
+                && wanted.iter().all(|(known, ..)| *known != name)
+            {
+                wanted.push((name, place.field.kind, place.offset));
+            }
+        }
+        wanted
     };
+    let classes = types_by_class_id(graph).into_iter().map(|(class, type_id)| (class, wanted_fields_of(type_id)));
+    let classes: FxHashMap<u64, WantedFields> = classes.filter(|(_, wanted)| !wanted.is_empty()).collect();
+    let make =
+        || FieldValueVisitor { graph, id_bytes, classes: &classes, last_class: (0, None), batch: Vec::new(), take };
     let visitors = visit_objects(&finder.places, &finder.reread, make)?;
     visitors.iter().for_each(|visitor| take(&visitor.batch));
     Ok(())
 }
 
+/// The wanted fields of a class: each with its name's place, its kind, and where it is in the values.
+type WantedFields = Vec<(usize, FieldKind, usize)>;
+
 /// Collects the values of all fields of some names.
 struct FieldValueVisitor<'p> {
     graph: &'p HeapGraph,
     id_bytes: usize,
-    names: &'p [&'p str],
-    /// Of types that were met: the wanted fields, each with its name's place, its kind, and where it is in the values.
-    wanted_fields_by_type: FxHashMap<TypeId, Vec<(usize, FieldKind, usize)>>,
+    /// Classes with wanted fields.
+    classes: &'p FxHashMap<u64, WantedFields>,
+    /// The class of the instance before, and its wanted fields.
+    last_class: (u64, Option<&'p WantedFields>),
     /// Values that were not handed on yet.
     batch: Vec<NamedFieldValue>,
     take: &'p (dyn Fn(&[NamedFieldValue]) + Sync),
 }
 
 impl ObjectVisitor for FieldValueVisitor<'_> {
-    fn visit_instance(&mut self, id: u64, _: u64, values: &[u8]) {
-        let Some(node) = self.graph.node_of_id(id) else { return };
-        let type_id = self.graph.type_of(node);
-        let (graph, id_bytes, names) = (self.graph, self.id_bytes, self.names);
-        let places = self.wanted_fields_by_type.entry(type_id).or_insert_with(|| {
-            let mut wanted: Vec<(usize, FieldKind, usize)> = Vec::new();
-            for place in field_places(graph, type_id, id_bytes) {
-                let name = names.binary_search(&graph.types().text(place.field.name));
-                // The nearest class comes first.
-                if let Ok(name) = name
-                    && wanted.iter().all(|(known, ..)| *known != name)
-                {
-                    wanted.push((name, place.field.kind, place.offset));
-                }
-            }
-            wanted
-        });
-        for &(name_index, kind, at) in places.iter() {
-            if let Some(value) = value_at(graph, kind, values, at, id_bytes) {
+    fn visit_instance(&mut self, id: u64, class: u64, values: &[u8]) {
+        if self.last_class.0 != class {
+            self.last_class = (class, self.classes.get(&class));
+        }
+        let Some((fields, node)) = self.last_class.1.and_then(|fields| Some((fields, self.graph.node_of_id(id)?)))
+        else {
+            return;
+        };
+        for &(name_index, kind, at) in fields {
+            if let Some(value) = value_at(self.graph, kind, values, at, self.id_bytes) {
                 self.batch.push(NamedFieldValue { node, name_index, value });
             }
         }

@@ -182,7 +182,7 @@ impl ObjectDetails for HprofDetails {
         node: NodeId,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
-        let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
+        let text_sources = self.text_sources.get_or_init(|| text_sources(graph, self.id_bytes()));
         let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
         visit_whole_text(&self.finder, graph, source, node, take)
     }
@@ -193,12 +193,17 @@ impl ObjectDetails for HprofDetails {
         nodes: &[NodeId],
         most_units: usize,
     ) -> Result<Vec<Option<ShownValue>>, ReadError> {
-        let text_sources = self.text_sources.get_or_init(|| text_sources(graph));
+        let text_sources = self.text_sources.get_or_init(|| text_sources(graph, self.id_bytes()));
         shown_values(&self.finder, graph, text_sources, nodes, most_units)
     }
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
-        read_contents(&self.finder, graph, self.text_sources.get_or_init(|| text_sources(graph)), wanted)
+        read_contents(
+            &self.finder,
+            graph,
+            self.text_sources.get_or_init(|| text_sources(graph, self.id_bytes())),
+            wanted,
+        )
     }
 
     fn has_texts(&self) -> bool {

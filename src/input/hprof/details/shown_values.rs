@@ -4,7 +4,7 @@
 //! in rounds, each in the order of the file.
 
 use super::finder::{RecordFinder, SubRecord};
-use super::values::{instance_values, reference_value};
+use super::values::{field_places, instance_values, value_at, whole_number_at};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::hprof::wire::sub_record_tags;
 use crate::input::{ReadError, ShownValue, Text, Value};
@@ -34,21 +34,50 @@ const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread"
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextSource {
     Nothing,
-    String,
-    BoxedPrimitive,
+    String(StringPlaces),
+    /// Its value: the kind, and where it is among the instance's values.
+    BoxedPrimitive(FieldKind, usize),
     /// Its name is in the field `name` of this class: a constant of an enumeration, a thread, a loader of classes.
     NameField(TypeId),
     /// A class that is an instance: of a primitive type.
     PrimitiveClass(TypeId),
 }
 
+/// Where a string has its characters: places among the values of the instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StringPlaces {
+    array: Option<usize>,
+    /// Whether they take two bytes each.
+    pub coder: Option<usize>,
+    /// The first and their number, of strings that are parts of arrays (JDK 6).
+    pub offset_and_count: Option<(usize, usize)>,
+}
+
 /// By type: where its objects have their short text, if they have one.
-pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
+pub fn text_sources(graph: &HeapGraph, id_bytes: usize) -> Vec<TextSource> {
     let types = graph.types();
+    let place = |type_id, name: &str| {
+        let places = field_places(graph, type_id, id_bytes);
+        let found = places.iter().find(|place| types.text(place.field.name) == name);
+        found.map(|place| (place.field.kind, place.offset))
+    };
+    let place_of_kind = |type_id, name: &str, kind| place(type_id, name).filter(|place| place.0 == kind).map(|it| it.1);
     types.map_by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
-        "java.lang.String" => TextSource::String,
+        "java.lang.String" => TextSource::String(StringPlaces {
+            array: place_of_kind(type_id, "value", FieldKind::Reference),
+            coder: place_of_kind(type_id, "coder", FieldKind::Byte),
+            // A count alone (Android) says something else.
+            offset_and_count: place_of_kind(type_id, "offset", FieldKind::Int).zip(place_of_kind(
+                type_id,
+                "count",
+                FieldKind::Int,
+            )),
+        }),
         "java.lang.Class" => TextSource::PrimitiveClass(type_id),
-        name if BOX_CLASSES.contains(&name) => TextSource::BoxedPrimitive,
+        name if BOX_CLASSES.contains(&name) => match place(type_id, "value") {
+            Some((kind, place)) if kind != FieldKind::Reference => TextSource::BoxedPrimitive(kind, place),
+            _ => TextSource::Nothing,
+        },
         name if CLASSES_WITH_NAME_FIELD.contains(&name) => TextSource::NameField(type_id),
         _ => above.copied().filter(|above| matches!(above, TextSource::NameField(_))).unwrap_or(TextSource::Nothing),
     })
@@ -58,7 +87,7 @@ pub fn text_sources(graph: &HeapGraph) -> Vec<TextSource> {
 #[derive(Debug, Clone, Copy)]
 enum WantedText {
     /// The short text of an object.
-    ShortText(TextSource),
+    ShortText,
     /// The text of a string (or array of characters) as a name.
     Name,
     /// The characters of a string: as a name, or as a text; where they are UTF-16 as bytes; which of them.
@@ -68,6 +97,7 @@ enum WantedText {
 /// An object that is looked for.
 struct ObjectSearch {
     id: u64,
+    node: NodeId,
     /// The index of the object it is for.
     answer_index: usize,
     wanted: WantedText,
@@ -91,25 +121,27 @@ pub fn shown_values(
 ) -> Result<Vec<Option<ShownValue>>, ReadError> {
     let mut said: Vec<Option<ShownValue>> = vec![None; nodes.len()];
     let mut searches = Vec::new();
+    let source_of =
+        |node: NodeId| text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
     for (place, &node) in nodes.iter().enumerate() {
         if let Some(class) = graph.types().type_of_class_object(node) {
             let text = format!("class {}", graph.type_name(class));
             said[place] = Some(ShownValue::Name(Text { text, is_cut: false }));
             continue;
         }
-        let source = text_sources.get(graph.type_of(node).index()).copied().unwrap_or(TextSource::Nothing);
-        if source != TextSource::Nothing {
+        if source_of(node) != TextSource::Nothing {
             searches.push(ObjectSearch {
                 id: graph.original_id(node),
+                node,
                 answer_index: place,
-                wanted: WantedText::ShortText(source),
+                wanted: WantedText::ShortText,
             });
         }
     }
     while !searches.is_empty() {
         searches.sort_unstable_by_key(|search| search.id);
         let mut next = Vec::new();
-        for ObjectSearch { id, answer_index: place, wanted } in searches {
+        for ObjectSearch { id, node, answer_index: place, wanted } in searches {
             let most_bytes = match wanted {
                 WantedText::Characters { start, .. } => {
                     start.saturating_add(most_units).saturating_add(1).saturating_mul(2)
@@ -117,10 +149,10 @@ pub fn shown_values(
                 _ => MAX_INSTANCE_VALUE_BYTES,
             };
             let Some(record) = finder.find_sub_record(id, most_bytes)? else { continue };
-            match find_value_in_record(finder, graph, &record, wanted, most_units) {
+            match find_value_in_record(finder, graph, &record, (node, source_of(node)), wanted, most_units) {
                 LookupOutcome::Found(value) => said[place] = Some(value),
                 LookupOutcome::LookIn(node, wanted) => {
-                    next.push(ObjectSearch { id: graph.original_id(node), answer_index: place, wanted })
+                    next.push(ObjectSearch { id: graph.original_id(node), node, answer_index: place, wanted })
                 }
                 LookupOutcome::Nothing => {}
             }
@@ -135,34 +167,37 @@ fn find_value_in_record(
     finder: &RecordFinder,
     graph: &HeapGraph,
     record: &SubRecord,
+    (node, source): (NodeId, TextSource),
     wanted: WantedText,
     most_units: usize,
 ) -> LookupOutcome {
-    match wanted {
-        WantedText::ShortText(TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
-            match field_value_of(finder, graph, record, "name", Some(class)) {
-                Some(Value::Object(name)) => LookupOutcome::LookIn(name, WantedText::Name),
+    let id_bytes = finder.places.id_bytes;
+    match (wanted, source) {
+        (WantedText::ShortText, TextSource::NameField(class) | TextSource::PrimitiveClass(class)) => {
+            let mut values = instance_values(graph, graph.type_of(node), &record.bytes, id_bytes);
+            let name =
+                values.find(|(declaring, field, _)| *declaring == class && graph.types().text(field.name) == "name");
+            match name {
+                Some((.., Value::Object(name))) => LookupOutcome::LookIn(name, WantedText::Name),
                 _ => LookupOutcome::Nothing,
             }
         }
-        WantedText::ShortText(TextSource::BoxedPrimitive) => match field_value_of(finder, graph, record, "value", None)
-        {
-            Some(
-                value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
-            ) => LookupOutcome::Found(ShownValue::from(value)),
-            _ => LookupOutcome::Nothing,
-        },
-        WantedText::ShortText(TextSource::String) => find_characters_of_string(finder, graph, record, false),
-        WantedText::ShortText(TextSource::Nothing) => LookupOutcome::Nothing,
-        WantedText::Name if record.tag == sub_record_tags::INSTANCE => {
-            find_characters_of_string(finder, graph, record, true)
+        (WantedText::ShortText, TextSource::BoxedPrimitive(kind, place)) => {
+            let value = value_at(graph, kind, instance_bytes(record, id_bytes), place, id_bytes);
+            value.map_or(LookupOutcome::Nothing, |value| LookupOutcome::Found(value.into()))
         }
+        (WantedText::ShortText | WantedText::Name, TextSource::String(places))
+            if record.tag == sub_record_tags::INSTANCE =>
+        {
+            find_characters_of_string(graph, instance_bytes(record, id_bytes), places, id_bytes, wanted)
+        }
+        (WantedText::ShortText, _) => LookupOutcome::Nothing,
         // Threads of JDK 7 and before have arrays.
-        WantedText::Name => {
+        (WantedText::Name, _) => {
             read_characters(finder, record, CharacterRange { is_wide: false, start: 0, count: None }, most_units)
                 .map_or(LookupOutcome::Nothing, |text| LookupOutcome::Found(ShownValue::Name(text)))
         }
-        WantedText::Characters { is_name, is_wide, start, count } => {
+        (WantedText::Characters { is_name, is_wide, start, count }, _) => {
             match read_characters(finder, record, CharacterRange { is_wide, start, count }, most_units) {
                 Some(text) if is_name => LookupOutcome::Found(ShownValue::Name(text)),
                 Some(text) => LookupOutcome::Found(ShownValue::Text(text)),
@@ -172,23 +207,27 @@ fn find_value_in_record(
     }
 }
 
+/// The values of an instance.
+fn instance_bytes(record: &SubRecord, id_bytes: usize) -> &[u8] {
+    record.bytes.get(9 + 2 * id_bytes..).unwrap_or(&[])
+}
+
 /// The place of a string's characters.
 fn find_characters_of_string(
-    finder: &RecordFinder,
     graph: &HeapGraph,
-    record: &SubRecord,
-    is_name: bool,
+    values: &[u8],
+    places: StringPlaces,
+    id_bytes: usize,
+    wanted: WantedText,
 ) -> LookupOutcome {
-    let value = |name: &str| field_value_of(finder, graph, record, name, None);
-    let number = |name: &str| match value(name) {
-        Some(Value::Integer(number)) => usize::try_from(number).ok(),
-        _ => None,
-    };
-    let Some(Value::Object(array)) = value("value") else { return LookupOutcome::Nothing };
-    // Texts of JDK 6 share arrays; a count alone (Android) says something else.
-    let part = number("offset").zip(number("count"));
+    let number = |at| whole_number_at(FieldKind::Int, values, at).and_then(|number| usize::try_from(number).ok());
+    let array = places.array.and_then(|at| value_at(graph, FieldKind::Reference, values, at, id_bytes));
+    let Some(Value::Object(array)) = array else { return LookupOutcome::Nothing };
+    let part = places.offset_and_count.and_then(|(start, count)| number(start).zip(number(count)));
     let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
-    LookupOutcome::LookIn(array, WantedText::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+    let is_wide = places.coder.is_some_and(|at| values.get(at) == Some(&1));
+    let is_name = matches!(wanted, WantedText::Name);
+    LookupOutcome::LookIn(array, WantedText::Characters { is_name, is_wide, start, count })
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as
@@ -203,9 +242,11 @@ pub fn visit_whole_text(
     let mut id = graph.original_id(node);
     let Some(record) = finder.find_sub_record(id, MAX_INSTANCE_VALUE_BYTES)? else { return Ok(None) };
     let (mut is_text, mut part) = (false, (false, 0, None));
-    if source == TextSource::String {
+    if let TextSource::String(places) = source {
+        let id_bytes = finder.places.id_bytes;
+        let values = instance_bytes(&record, id_bytes);
         let LookupOutcome::LookIn(array, WantedText::Characters { is_wide, start, count, .. }) =
-            find_characters_of_string(finder, graph, &record, false)
+            find_characters_of_string(graph, values, places, id_bytes, WantedText::ShortText)
         else {
             return Ok(None);
         };
@@ -248,30 +289,6 @@ pub fn visit_whole_text(
         at += bytes.len() as u64;
     }
     Ok(Some(true))
-}
-
-/// The value of an instance's field, of the class that declares it where several may.
-fn field_value_of(
-    finder: &RecordFinder,
-    graph: &HeapGraph,
-    record: &SubRecord,
-    name: &str,
-    declaring: Option<TypeId>,
-) -> Option<Value> {
-    let type_id = type_of_record(graph, record, finder.places.id_bytes)?;
-    let mut values = instance_values(graph, type_id, &record.bytes, finder.places.id_bytes);
-    values.find_map(|(class, field, value)| {
-        let is_wanted = graph.types().text(field.name) == name && declaring.is_none_or(|declaring| declaring == class);
-        is_wanted.then_some(value)
-    })
-}
-
-fn type_of_record(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
-    let id = crate::input::hprof::wire::id_at_with_width(&record.bytes, 1, id_bytes)?;
-    match (record.tag, reference_value(graph, id)) {
-        (sub_record_tags::INSTANCE, Value::Object(node)) => Some(graph.type_of(node)),
-        _ => None,
-    }
 }
 
 /// Some of the characters of an array.
