@@ -293,31 +293,25 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
 /// Numbers by node; how many edges lead to each number; and where lists that are as long end, by number.
 fn number_nodes(nodes: &[NodeId], edges: &EdgesBesideTree<'_>) -> (Vec<u32>, UnaryCodedNumbers, Vec<u32>) {
     let counts = edges.count_by_target();
-    let number_by_node = || {
-        let mut numbers = vec![0; edges.graph.node_count()];
-        for (number, node) in nodes.iter().enumerate().skip(1) {
-            numbers[node.index()] = number as u32;
+    let mut lengths = UnaryCodedNumbers::new(nodes.len() + counts.sum);
+    let mut sum = 0;
+    // The places become cells.
+    let mut ends = Vec::with_capacity(2 * nodes.len());
+    ends.push(0);
+    for (number, &node) in nodes.iter().enumerate().skip(1) {
+        if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
+            prefetch(&counts.small, ahead.index());
         }
-        numbers
-    };
-    let count_by_number = || {
-        let mut lengths = UnaryCodedNumbers::new(nodes.len() + counts.sum);
-        let mut sum = 0;
-        // The places become cells.
-        let mut ends = Vec::with_capacity(2 * nodes.len());
-        ends.push(0);
-        for (number, &node) in nodes.iter().enumerate().skip(1) {
-            if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
-                prefetch(&counts.small, ahead.index());
-            }
-            let count = counts.of(node);
-            lengths.push(count);
-            sum += count;
-            ends.push(sum);
-        }
-        (lengths, ends)
-    };
-    let (numbers, (lengths, ends)) = rayon::join(number_by_node, count_by_number);
+        let count = counts.of(node);
+        lengths.push(count);
+        sum += count;
+        ends.push(sum);
+    }
+    drop(counts);
+    let mut numbers = vec![0; edges.graph.node_count()];
+    for (number, node) in nodes.iter().enumerate().skip(1) {
+        numbers[node.index()] = number as u32;
+    }
     (numbers, lengths, ends)
 }
 
@@ -423,7 +417,8 @@ impl EdgesBesideTree<'_> {
         mut take: impl FnMut(&mut Vec<T>) + Send,
     ) {
         let count = self.graph.strong_reference_count();
-        let (mut batch, mut next) = (Vec::new(), Vec::new());
+        // What other threads allocate stays with them.
+        let (mut batch, mut next) = (Vec::with_capacity(REFERENCE_BATCH), Vec::with_capacity(REFERENCE_BATCH));
         for start in (0..count).step_by(REFERENCE_BATCH) {
             next.clear();
             rayon::join(|| take(&mut batch), || make(start..count.min(start + REFERENCE_BATCH), &mut next));

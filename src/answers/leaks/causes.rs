@@ -169,11 +169,12 @@ impl DumpCauses<'_> {
         });
         let mut known = FxHashSet::default();
         let suspects = named.chain(large).filter_map(|(topmost, told)| {
-            // An object that does not hold what grew stands for no more than itself.
-            let grew_by = told.growth.map_or(0, |growth| growth.retained_bytes_delta);
-            let common = causes.common_dominator(&topmost).filter(|&over| {
-                i64::try_from(causes.retained.bytes_at(over)).is_ok_and(|retained| grew_by <= retained)
-            });
+            // An object that does not hold what grew, or what is asked for, stands for no more than itself.
+            let threshold = i64::try_from(self.threshold_bytes).unwrap_or(i64::MAX);
+            let least = told.growth.map_or(threshold, |growth| growth.retained_bytes_delta);
+            let common = causes
+                .common_dominator(&topmost)
+                .filter(|&over| i64::try_from(causes.retained.bytes_at(over)).is_ok_and(|retained| least <= retained));
             let suspect = evidence.build_suspect(&topmost, common)?;
             // Several causes may hang on one object.
             known.insert((suspect.suspected_object_count(), suspect.largest_object())).then_some((suspect, told))

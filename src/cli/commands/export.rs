@@ -200,7 +200,7 @@ pub(crate) struct DatasetArgs {
     /// parquet: summary (the default), all (objects and references too), or names with commas between them
     #[arg(long, value_name = "NAMES")]
     pub(crate) tables: Option<String>,
-    /// parquet: the table fields too, what each field of each object holds (HPROF and other formats with fields)
+    /// parquet: the table fields too, what each field of each object holds
     #[arg(long)]
     pub(crate) values: bool,
     /// parquet: what else is to be known of the dumps, a pair of the map "labels"
