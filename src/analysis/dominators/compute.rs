@@ -12,9 +12,10 @@
 //! rounds before (`prefetch`), so that the waits overlap: half the time on graphs without order.
 //!
 //! Three words of 4 bytes an object, and one for each edge beside the tree, are all that it takes: one for the nodes by
-//! number; one for the numbers by node; one for the places of lists by number, which become cells of an ancestor and a label, when the numbers are done with, and at last the immediate dominators. A
-//! semidominator that is not the parent takes the place of an edge. The tree is kept in two bits an object, which of the
-//! references are its edges in a bit each, and the lengths of the lists in little more than one bit each.
+//! number; one for the numbers by node; one for the places of lists by number, which become cells of an ancestor and a
+//! label, when the numbers are done with, and at last the immediate dominators. A semidominator that is not the parent
+//! takes the place of an edge. The tree is kept in two bits an object, which of the references are its edges in a bit
+//! each, and the lengths of the lists in little more than one bit each.
 
 use std::ops::Range;
 
