@@ -14,11 +14,13 @@ use super::{AllocationEntry, FrameList, NameId};
 /// A tree of frames that grows.
 ///
 /// The first callee of a frame that was made last is the node behind it, and found there: what only one stack has costs 2 to 4 bytes
-/// a frame. All other callees are in a table besides, 5 to 12 bytes each.
+/// a frame. All other callees are in a table besides, 5 to 12 bytes each; those of node 0, which every stack asks for, in a column.
 #[derive(Debug)]
 pub struct FrameTree {
     frames: FrameList,
-    /// Callees that are not the node behind their caller, by caller and name.
+    /// Callees of node 0 by name; 0 for none.
+    outermost: Vec<u32>,
+    /// Callees of others that are not the node behind their caller, by caller and name.
     table: HashTable<u32>,
 }
 
@@ -31,7 +33,7 @@ impl FrameTree {
     pub fn new(root: NameId) -> Self {
         let mut frames = FrameList::default();
         frames.push(root, 0);
-        FrameTree { frames, table: HashTable::new() }
+        FrameTree { frames, outermost: Vec::new(), table: HashTable::new() }
     }
 
     /// Room in the table for so many stacks.
@@ -43,10 +45,24 @@ impl FrameTree {
     /// The node of a name below a node, made when it is new. O(1), one search in a table at most.
     #[inline]
     pub fn find_or_add(&mut self, caller: u32, name: NameId) -> u32 {
+        if caller == 0 {
+            return self.find_or_add_outermost(name);
+        }
         if caller + 1 < self.frames.len() as u32 {
             return self.find_or_add_beside(caller, name);
         }
         self.frames.push(name, caller)
+    }
+
+    fn find_or_add_outermost(&mut self, name: NameId) -> u32 {
+        let at = name.0 as usize;
+        if at >= self.outermost.len() {
+            self.outermost.resize(at + 1, 0);
+        }
+        if self.outermost[at] == 0 {
+            self.outermost[at] = self.frames.push(name, 0);
+        }
+        self.outermost[at]
     }
 
     /// The same below a node that is not the last one.
@@ -76,7 +92,7 @@ impl FrameTree {
 
     /// Bytes of memory it takes. O(1).
     pub fn memory_bytes(&self) -> usize {
-        self.frames.memory_bytes() + self.table.allocation_size()
+        self.frames.memory_bytes() + self.outermost.capacity() * size_of::<u32>() + self.table.allocation_size()
     }
 
     /// The nodes, each behind its caller.
