@@ -73,7 +73,7 @@ impl EntryNames {
 /// Where the elements of a type's objects are. Fields are numbers of `TypeTable::instance_fields`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ElementFields {
-    /// The number of elements, where one field has it.
+    /// The number of elements, where one field has it, or an object in one: a counter.
     pub size: Option<usize>,
     /// The array that has them, or entries.
     pub table: Option<usize>,
@@ -429,7 +429,7 @@ impl FieldNumbers<'_> {
         let elements = &rule.elements;
         let size = match &rule.size {
             Some(UnresolvedSize::Sum(terms)) => match &terms[..] {
-                [term] if term.nested_field.is_none() => number(&term.field),
+                [term] if term.nested_field.as_ref().is_none_or(|nested| !nested.0) => number(&term.field),
                 _ => None,
             },
             _ => None,

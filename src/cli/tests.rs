@@ -226,7 +226,10 @@ fn questions() -> Vec<(CommandLine, String)> {
 
     let threshold = "5%".parse().expect("a size");
     let leaks = LeaksOptions { threshold, libraries: patterns("lib"), scope: types(), ..LeaksOptions::default() };
-    add!(LeaksOptions::default(), LeaksOptions { rows: Some(3), shows_exact_bytes: true, ..leaks });
+    add!(
+        LeaksOptions::default(),
+        LeaksOptions { rows: Some(3), shows_exact_bytes: true, with_all_steps: true, ..leaks }
+    );
     let (order, limits) = by(NAME);
     add!(ThreadsOptions::default(), ThreadsOptions { name_or_id: Some("a thread".into()), order, limits });
 

@@ -372,9 +372,10 @@ fn bytes_outside_the_heap_are_those_of_buffers_that_own_them() {
     {
         add(0x2000 + 16 * at as u64, if at == 2 { read_only } else { direct }, fields);
     }
-    // Many are read in one pass.
+    // Many are read in one pass; of two at one address that nothing frees one counts.
+    add(0x2100, direct, [1, 100_000, 0, 0]);
     for at in 0..2000 {
-        add(0x10_0000 + 16 * at, direct, [1, 9, 0, 0]);
+        add(0x10_0000 + 16 * at, direct, [1, 100_000 + at as i64, 0, 0]);
     }
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("buffers.hprof");
@@ -382,6 +383,177 @@ fn bytes_outside_the_heap_are_those_of_buffers_that_own_them() {
     let answer = run(&["stats", &path.display().to_string(), "--off-heap", "-q", "-f", "json"]).expect_code(0).json();
     assert_eq!(answer["totals"]["off_heap_bytes"], json!(4096 + 2000));
     assert!(run(&["stats", CHAT, "--off-heap"]).expect_code(2).stderr.contains("outside the heap"));
+}
+
+/// Allocations of arenas count at what frees them, as JDK 17 to 21 and later ones name its fields; left-over ones of closed arenas and
+/// buffers over segments do not; of the global arena what no other object has. The same in one pass over many objects.
+#[test]
+fn memory_of_arenas_counts_once() {
+    for (with_many, since_22) in [(false, true), (true, true), (false, false)] {
+        let mut dump = JavaDump::new();
+        let [reference, long] = [Held::Reference(0), Held::Long(0)];
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        let [size_field, address_field, cleanup_class] = match since_22 {
+            true => ["val$allocationSize", "val$allocationBase", "jdk.internal.foreign.SegmentFactories$1"],
+            false => ["val$alignedSize", "val$buf", "jdk.internal.foreign.NativeMemorySegmentImpl$1"],
+        };
+        let cleanup = dump.class(cleanup_class, object, &[(address_field, long), (size_field, long)], &[]);
+        let unmapping = dump.class("sun.nio.ch.FileChannelImpl$1", object, &[("val$unmapper", reference)], &[]);
+        let fields = [("address", long), ("size", long), ("cap", long)];
+        let mapping = dump.class("sun.nio.ch.FileChannelImpl$DefaultUnmapper", object, &fields, &[]);
+        let session = dump.class("jdk.internal.foreign.GlobalSession", object, &[("ref", reference)], &[]);
+        let fields = [("min", long), ("length", long), ("scope", reference)];
+        let segment = dump.class("jdk.internal.foreign.NativeMemorySegmentImpl", object, &fields, &[]);
+        let fields = [("capacity", Held::Int(0)), ("address", long), ("segment", reference)];
+        let buffer = dump.class("java.nio.Buffer", object, &fields, &[]);
+        let fields = [("att", reference), ("cleaner", reference)];
+        let direct = dump.class("java.nio.DirectByteBuffer", buffer, &fields, &[]);
+        // Another class with fields of these names.
+        let other = dump.class("shop.Segment", object, &[("val$allocationSize", long), ("length", long)], &[]);
+        // An allocation, one of a closed arena, a mapping.
+        dump.instance(0x1000, cleanup, &[Held::Long(0x10_0000), Held::Long(1_000_008)]);
+        dump.instance(0x1010, cleanup, &[Held::Long(0x90_0000), Held::Long(77)]);
+        dump.instance(0x1020, mapping, &[Held::Long(0x80_0000), Held::Long(4096), Held::Long(3000)]);
+        dump.instance(0x1030, unmapping, &[Held::Reference(0x1020)]);
+        dump.instance(0x1040, other, &[Held::Long(5), Held::Long(6)]);
+        // The global arena, and that of the segments of a buffer.
+        dump.instance(0x1100, session, &[Held::Reference(0)]);
+        dump.instance(0x1110, session, &[Held::Reference(0x1300)]);
+        dump.instance(
+            0x1300,
+            direct,
+            &[Held::Reference(0), Held::Reference(0), Held::Int(500), Held::Long(0x70_0000), Held::Reference(0)],
+        );
+        let view =
+            [Held::Reference(0), Held::Reference(0), Held::Int(900), Held::Long(0x40_0000), Held::Reference(0x1200)];
+        dump.instance(0x1310, direct, &view);
+        for (at, (address, length, scope)) in [
+            // 8,000 of which 2,000 are another's; a slice of it; of a buffer; inside of an allocation; no memory; unmeasured.
+            (0x40_0000, 8000i64, 0x1100),
+            (0x40_0000 + 7000, 3000, 0x1100),
+            (0x70_0000, 500, 0x1110),
+            (0x10_0000 + 8, 1_000_000, 0x1100),
+            (4096, 1 << 40, 0x1100),
+            (0x50_0000, i64::MAX, 0x1100),
+            (0, 0, 0x1100),
+            (-1, -1, 0x1100),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = 0x1200 + 16 * at as u64;
+            dump.instance(id, segment, &[Held::Long(address), Held::Long(length), Held::Reference(scope)]);
+            dump.root(id);
+        }
+        [0x1000, 0x1030, 0x1040, 0x1300, 0x1310].into_iter().for_each(|id| dump.root(id));
+        let many = if with_many { 2000 } else { 0 };
+        for at in 0..many {
+            let fields = [
+                Held::Reference(0),
+                Held::Reference(0),
+                Held::Int(3),
+                Held::Long(0x100_0000 + 16 * at),
+                Held::Reference(0),
+            ];
+            let id = 0x10_0000 + 16 * at as u64;
+            dump.instance(id, direct, &fields);
+            dump.root(id);
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("arenas.hprof");
+        std::fs::write(&path, dump.finish()).expect("written");
+        let path = path.display().to_string();
+        let answer = run(&["stats", &path, "--off-heap", "-q", "-f", "json"]).expect_code(0).json();
+        let rows = answer["types"].as_array().expect("rows");
+        let bytes = |class: &str| rows.iter().find(|row| row["type"] == class).map(|row| row["off_heap_bytes"].clone());
+        assert_eq!(bytes(cleanup_class), Some(json!(1_000_008)));
+        assert_eq!(bytes("sun.nio.ch.FileChannelImpl$1"), Some(json!(3000)));
+        assert_eq!(bytes("java.nio.DirectByteBuffer"), Some(json!(500 + 3 * many)));
+        assert_eq!(bytes("jdk.internal.foreign.NativeMemorySegmentImpl"), Some(json!(7000 + 3000)));
+        assert_eq!(bytes("shop.Segment"), Some(json!(0)));
+        let total = 1_000_008 + 3000 + 500 + 3 * many + 10_000;
+        assert_eq!(answer["totals"]["off_heap_bytes"], json!(total));
+        assert_eq!(run(&["info", &path, "-q", "-f", "json"]).expect_code(0).json()["off_heap_bytes"], json!(total));
+    }
+}
+
+/// A queue that keeps an entry before the first: numbers of elements from either end, null keys, empty and linked maps.
+#[test]
+fn queues_and_maps_have_their_elements_in_order() {
+    let mut dump = JavaDump::new();
+    let reference = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", reference)], &[]);
+    let counter = dump.class("java.util.concurrent.atomic.AtomicInteger", object, &[("value", Held::Int(0))], &[]);
+    let fields = [("count", reference), ("head", reference), ("last", reference)];
+    let queue = dump.class("java.util.concurrent.LinkedBlockingQueue", object, &fields, &[]);
+    let node = dump.class(
+        "java.util.concurrent.LinkedBlockingQueue$Node",
+        object,
+        &[("item", reference), ("next", reference)],
+        &[],
+    );
+    let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
+    let linked = dump.class("java.util.LinkedHashMap", map, &[("head", reference)], &[]);
+    let fields = [("key", reference), ("value", reference), ("next", reference)];
+    let entry = dump.class("java.util.HashMap$Node", object, &fields, &[]);
+    let linked_entry = dump.class("java.util.LinkedHashMap$Entry", entry, &[("after", reference)], &[]);
+    let array = dump.class("java.util.HashMap$Node[]", object, &[], &[]);
+    let refer = Held::Reference;
+    for (at, text) in ["a", "b", "c"].into_iter().enumerate() {
+        let id = 0x100 + 32 * at as u64;
+        dump.instance(id, string, &[refer(id + 16)]);
+        dump.primitives(id + 16, 5, 2, &units(text));
+    }
+    let [a, b, c] = [0x100, 0x120, 0x140];
+    dump.instance(0x200, counter, &[Held::Int(3)]);
+    dump.instance(0x210, queue, &[refer(0x200), refer(0x220), refer(0x250)]);
+    for (id, item) in [(0x220, 0), (0x230, a), (0x240, b), (0x250, c)] {
+        dump.instance(id, node, &[refer(item), refer(if id == 0x250 { 0 } else { id + 16 })]);
+    }
+    // In the order b, null, a, which is not that of the table.
+    dump.instance(0x300, linked, &[refer(0x330), Held::Int(3), refer(0x310)]);
+    dump.references(0x310, array, &[0x350, 0x330, 0x340, 0]);
+    for (id, key, value, after) in [(0x330, b, c, 0x340), (0x340, 0, a, 0x350), (0x350, a, 0, 0)] {
+        dump.instance(id, linked_entry, &[refer(after), refer(key), refer(value), refer(0)]);
+    }
+    dump.instance(0x400, map, &[Held::Int(0), refer(0)]);
+    dump.instance(0x410, map, &[Held::Int(1), refer(0x420)]);
+    dump.references(0x420, array, &[0x430]);
+    dump.instance(0x430, entry, &[refer(0), refer(b), refer(0)]);
+    [0x210, 0x300, 0x400, 0x410].into_iter().for_each(|id| dump.root(id));
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("queues.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let path = path.display().to_string();
+    let entries = |id: &str| -> Vec<[Value; 2]> {
+        let shown = run(&["show", id, &path, "--entries", "-q", "-f", "json"]).expect_code(0).json();
+        let rows = shown["entries"].as_array().expect("entries").clone();
+        assert_eq!(shown["collection"]["entries"], json!(rows.len()));
+        let said = |end: &Value| end.get("value").unwrap_or(end).clone();
+        rows.iter().map(|row| [said(&row["key"]), said(&row["value"])]).collect()
+    };
+    assert_eq!(entries("0x210"), [json!([0, "a"]), json!([1, "b"]), json!([2, "c"])].map(pair));
+    assert_eq!(entries("0x300"), [json!(["b", "c"]), json!([null, "a"]), json!(["a", null])].map(pair));
+    assert_eq!((entries("0x400"), entries("0x410")), (vec![], vec![pair(json!([null, "b"]))]));
+    let sizes =
+        run(&["list", &path, "-q", "-f", "json", "--where", "instanceof = 'java.util.HashMap'", "--select", ".size"]);
+    let sizes = sizes.expect_code(0).json()["objects"].clone();
+    let sizes = sizes.as_array().expect("objects").iter().map(|row| row["fields"][".size"].as_u64());
+    assert_eq!(sizes.collect::<Option<Vec<u64>>>().map(|sizes| sizes.iter().sum::<u64>()), Some(4));
+    let name = |target: &str, exclude: &str| {
+        let args = ["roots", target, &path, "-q", "-f", "json", "--exclude", exclude];
+        run(&args).expect_code(0).json()["paths"][0]["nodes"].as_array().expect("nodes").last().expect("one")["reference"].clone()
+    };
+    // From the last entry, and from the one before the first.
+    assert_eq!(
+        [name("0x140", "=java.util.LinkedHashMap$Entry"), name("0x100", "=java.util.LinkedHashMap$Entry")],
+        [json!("[2]"), json!("[0]")]
+    );
+}
+
+fn pair(both: Value) -> [Value; 2] {
+    [both[0].clone(), both[1].clone()]
 }
 
 /// Each row of the document's tables is asked; the numbers are those of an independent pass over the dump.

@@ -164,6 +164,7 @@ fn find_suspects<'d>(
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             shows_exact_bytes: options.shows_exact_bytes,
+            with_all_steps: options.with_all_steps,
             read_words: options.read_words.clone(),
             roots: RootsByNode::new(graph),
             dominators,

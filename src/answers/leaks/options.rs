@@ -23,6 +23,8 @@ pub struct LeaksOptions {
     pub read_words: Vec<String>,
     /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
     pub shows_exact_bytes: bool,
+    /// Paragraphs name every step of paths. Default: of long ones the first and the last.
+    pub with_all_steps: bool,
 }
 
 impl Default for LeaksOptions {
@@ -36,6 +38,7 @@ impl Default for LeaksOptions {
             rows: None,
             read_words: Vec::new(),
             shows_exact_bytes: false,
+            with_all_steps: false,
         }
     }
 }
@@ -49,7 +52,8 @@ impl LeaksOptions {
         }
         line.add_repeated_option("--library", self.libraries.iter().map(TypePattern::text));
         line.add_repeated_option("--mine", self.mine.iter().map(TypePattern::text))
-            .add_switch("--all", self.with_unchanged);
+            .add_switch("--all", self.with_unchanged)
+            .add_switch("--all-steps", self.with_all_steps);
         line.add_option("-n", Some(&self.rows.unwrap_or(0).to_string())).add_switch("--bytes", self.shows_exact_bytes);
         self.scope.add_to(&mut line);
         line

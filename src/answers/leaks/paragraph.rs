@@ -92,8 +92,10 @@ fn holders_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &Suspe
         _ => "It is kept alive by",
     };
     let (length, from) = (path.length(), way.explained_from());
-    let steps_from =
-        |from: usize| steps_in_words(length - from, |places| path.step_texts(places.start + from..places.end + from));
+    let max_steps = if suspects.with_all_steps { usize::MAX } else { MAX_STEPS_NAMED };
+    let steps_from = |from: usize| {
+        steps_in_words(length - from, max_steps, |places| path.step_texts(places.start + from..places.end + from))
+    };
     let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
     if (1..length).contains(&from) || length > 0 && module.is_some() {
         let module = module.map_or(String::new(), |module| format!("module {module}, through "));
@@ -115,12 +117,12 @@ fn holders_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &Suspe
     format!("{whose} {}{through}", suspects.holders_in_words(&path))
 }
 
-/// Text of the steps, shortened in the middle.
-fn steps_in_words(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
-    if count <= MAX_STEPS_NAMED {
+/// Text of the steps, of more than so many shortened in the middle.
+fn steps_in_words(count: usize, max_steps: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
+    if count <= max_steps {
         return types(0..count).join(" -> ");
     }
-    let half = MAX_STEPS_NAMED / 2;
+    let half = max_steps / 2;
     let (first, last) = (types(0..half).join(" -> "), types(count - half..count).join(" -> "));
     format!("{first} -> ... {} more ... -> {last}", count - 2 * half)
 }

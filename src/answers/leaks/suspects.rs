@@ -29,6 +29,8 @@ pub struct Suspects<'d> {
     /// Words for the whole that shares are of.
     pub(super) reached_words: String,
     pub(super) shows_exact_bytes: bool,
+    /// Every step of paths is named.
+    pub(super) with_all_steps: bool,
     /// Words of a command line that say how the dump is read.
     pub(super) read_words: Vec<String>,
     pub(super) roots: RootsByNode<'d>,

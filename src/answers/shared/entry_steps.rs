@@ -147,8 +147,13 @@ impl EntryNamer<'_> {
         let entries: Vec<NodeId> = entries.copied().filter(|node| *node != holder).collect();
         let (first, _) = fields.first.as_ref().filter(|(_, through)| through.is_empty())?;
         if values.get(*first) != Some(&Value::Object(*entries.first()?)) {
-            let Some(Value::Integer(size)) = values.get(fields.size?) else { return None };
-            return u64::try_from(*size).ok()?.checked_sub(entries.len() as u64);
+            let size = match values.get(fields.size?)? {
+                // A counter of its own: that of a queue for several threads.
+                Value::Object(counter) => self.values_of(*counter)?.into_iter().next()?,
+                size => size.clone(),
+            };
+            let Value::Integer(size) = size else { return None };
+            return u64::try_from(size).ok()?.checked_sub(entries.len() as u64);
         }
         let is_element = |node: &&NodeId| {
             !fields.skips_nulls || self.values_of(**node).is_some_and(|held| held.get(value) != Some(&Value::Null))

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "10%", value_name = "SIZE")]
     threshold: String,
     /// A V8 snapshot: what was allocated after it, and is in the one of --until and in FILE
-    #[arg(long, value_name = "A", requires = "until", conflicts_with_all = ["threshold", "library", "mine", "all"])]
+    #[arg(long, value_name = "A", requires = "until", conflicts_with_all = ["threshold", "library", "mine", "all", "all_steps"])]
     since: Option<PathBuf>,
     /// A V8 snapshot of the same process, between those of --since and FILE
     #[arg(long, value_name = "B", requires = "since")]
@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Types that are yours, though they are named like a library's
     #[arg(long, value_name = "PATTERN")]
     mine: Vec<String>,
+    /// Name every step of the paths, of long ones too
+    #[arg(long, hide_short_help = true)]
+    all_steps: bool,
     /// With OLD: large ones that did not grow too
     #[arg(long)]
     all: bool,
@@ -102,6 +105,7 @@ impl Args {
             scope: ScopeOptions { types: self.types.type_choice()?, ..self.section.scope_options() },
             rows: self.limit.row_limit_here(&self.common.output),
             shows_exact_bytes: self.common.output.bytes,
+            with_all_steps: self.all_steps,
             read_words: self.common.input.input_option_words(),
         })
     }

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
     #[arg(long, value_parser = word_parser(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<RetainedBy>,
-    /// Bytes outside the heap too, of direct and mapped buffers of Java
+    /// Bytes outside the heap too, of direct and mapped buffers and of arenas of Java
     #[arg(long, hide_short_help = true)]
     off_heap: bool,
     /// With --by superclass: the tree of classes, each with its own objects and with those of all that extend it
