@@ -175,6 +175,42 @@ fn cancelled(count: u64) -> Vec<u8> {
     dump.finish()
 }
 
+/// Lists of the thread in Netty's array of values, at two places; the static variables that have the FastThreadLocals.
+fn fast_thread_local(count: u64) -> Vec<u8> {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let array = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let local = dump.class("io.netty.util.concurrent.FastThreadLocal", object, &[("index", Held::Int(0))], &[]);
+    let own_local = dump.class("shop.Requests$1", local, &[], &[]);
+    let values = dump.class(
+        "io.netty.util.internal.InternalThreadLocalMap",
+        object,
+        &[("indexedVariables", Held::Reference(0))],
+        &[],
+    );
+    let thread = dump.class("java.lang.Thread", object, &[("threadLocalMap", Held::Reference(0))], &[]);
+    let list = dump.class("java.util.ArrayList", object, &[("elementData", Held::Reference(0))], &[]);
+    let item = dump.class("shop.Item", object, &[("data", Held::Reference(0))], &[]);
+    let items: Vec<u64> = (0..count).map(|number| 0x10_0000 + 0x200 * number).collect();
+    for &id in &items {
+        dump.instance(id, item, &[Held::Reference(id + 0x80)]);
+        dump.primitives(id + 0x80, 8, 1, &[0; 300]);
+    }
+    dump.references(0x8000, array, &items);
+    dump.references(0x8100, array, &[]);
+    dump.instance(0x7000, list, &[Held::Reference(0x8000)]);
+    dump.instance(0x7100, list, &[Held::Reference(0x8100)]);
+    dump.references(0x6000, array, &[0, 0x7100, 0, 0x7000]);
+    dump.instance(0x5000, values, &[Held::Reference(0x6000)]);
+    dump.instance(0x4000, thread, &[Held::Reference(0x5000)]);
+    dump.thread(0x4000, 1, 1);
+    dump.instance(0x3000, local, &[Held::Int(1)]);
+    dump.instance(0x3100, own_local, &[Held::Int(3)]);
+    let statics = [("OTHER", Held::Reference(0x3000)), ("CURRENT", Held::Reference(0x3100))];
+    dump.class("shop.Requests", object, &[], &statics);
+    dump.finish()
+}
+
 /// A queue with its first node and its last, of lambdas of a class of the name QueueLambda that each keep an order.
 fn queue(count: u64) -> Vec<u8> {
     let mut dump = JavaDump::new();
@@ -471,6 +507,9 @@ fn every_shape_that_has_a_name_is_met() {
     }
     check("class-loaders", "shop.PluginLoader", [5, 35], suspect(folder.path(), loaders));
     check("cancelled-tasks", "shop.Task", COUNTS, suspect(folder.path(), cancelled));
+    let of_netty = suspect(folder.path(), fast_thread_local);
+    assert_eq!(of_netty["holder"]["text"], "the ThreadLocal Requests.CURRENT", "{of_netty:#}");
+    check("thread-local", ITEM, COUNTS, of_netty);
     check("", "shop.QueueLambda$Order", COUNTS, suspect(folder.path(), queue));
     check("", "shop.Document", COUNTS, suspect(folder.path(), table));
     check("", ITEM, COUNTS, suspect(folder.path(), archives_to_clean_up));

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ended_states::{ended_objects, has_equal_keys};
 use super::holder_words::{HolderDescription, HolderKind, HolderRow, name_without_differing_numbers};
-use super::leak_path::{LeakPath, key_of_thread_local, most_telling_root, root_owner_and_text};
+use super::leak_path::{LeakPath, most_telling_root, root_owner_and_text};
 use super::prepared_heap::{AnalysedHeap, V8_STRING_TYPES, simple_name};
 use super::shapes::{LeakShape, shape_of};
 use super::suspect_growth::SuspectGrowth;
@@ -169,7 +169,7 @@ impl CauseNamer<'_, '_> {
             return true;
         }
         let way = LeakPath::to(self.analysed, cause.example, &cause.grown_place.rows);
-        let key = way.thread_local_entry(self.analysed).and_then(|entry| key_of_thread_local(self.analysed, entry));
+        let key = way.thread_local_value(self.analysed).and_then(|value| value.key);
         let is_of_variable = |key| {
             self.analysed.paths.path_to(key).into_iter().any(|node| heap.owner_of_object(node) != CodeOwner::Runtime)
         };

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::leak_path::{LeakPath, LeakPathStep, key_of_thread_local, most_telling_root, root_owner_and_text};
+use super::leak_path::{LeakPath, LeakPathStep, ThreadLocalValue, most_telling_root, root_owner_and_text};
 use super::prepared_heap::{AnalysedHeap, mask_numbers, simple_name};
 use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted_type_name;
@@ -65,10 +65,10 @@ impl HolderDescription {
         let above = &way.steps[..way.steps_above_growth];
         let is_collection = |node: NodeId| heap.structural_names.is_plain_collection(&heap.type_name(node));
         let is_carrier = |node: NodeId| heap.type_role(node).is_carrier;
-        if let Some(entry) = way.thread_local_entry(analysed)
+        if let Some(value) = way.thread_local_value(analysed)
             && !above.iter().any(|step| step.is_of_program() && !heap.thread_names.contains_key(&step.from))
         {
-            return HolderDescription::of_thread_local(analysed, entry, rows);
+            return HolderDescription::of_thread_local(analysed, value, rows);
         }
         let root = most_telling_root(analysed, way.start);
         let (root_owner, root_words) =
@@ -136,7 +136,8 @@ impl HolderDescription {
             holder.text += &format!(" ({})", simple_name(&last_type));
         }
         let is_static_root = root.is_some_and(|root| root.kind == RootKind::Static);
-        let variable = way.thread_local_entry(analysed).and_then(|entry| variable_of_thread_local(analysed, entry));
+        let variable =
+            way.thread_local_value(analysed).and_then(|value| variable_of_thread_local(analysed, value.key?));
         let origin = match (variable, above.first()) {
             (Some((class, name)), _) => {
                 format!("the ThreadLocal {class}.{name} in {}", threads_of_rows_in_words(analysed, rows))
@@ -150,8 +151,8 @@ impl HolderDescription {
     }
 
     /// Values of a ThreadLocal: the variable that has it is what a programmer looks for.
-    fn of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeId, rows: &[u32]) -> Self {
-        let variable = variable_of_thread_local(analysed, entry);
+    fn of_thread_local(analysed: &AnalysedHeap<'_>, value: ThreadLocalValue, rows: &[u32]) -> Self {
+        let variable = value.key.and_then(|key| variable_of_thread_local(analysed, key));
         let text = variable
             .as_ref()
             .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
@@ -161,7 +162,7 @@ impl HolderDescription {
             fields: variable.into_iter().map(|(_, name)| name).collect(),
             kind: HolderKind::ThreadLocal,
         };
-        HolderDescription { holder, outer_holder: threads_of_rows_in_words(analysed, rows), holder_node: entry }
+        HolderDescription { holder, outer_holder: threads_of_rows_in_words(analysed, rows), holder_node: value.entry }
     }
 }
 
@@ -194,10 +195,9 @@ fn holder_of_step(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> HolderRow
     HolderRow { text, class, fields: step.field_or_variable_name().into_iter().collect(), kind }
 }
 
-/// The class and the static variable that have the ThreadLocal of an entry; else the object and the field.
-pub(super) fn variable_of_thread_local(analysed: &AnalysedHeap<'_>, entry: NodeId) -> Option<(String, String)> {
+/// The class and the static variable that have a ThreadLocal; else the object and the field.
+pub(super) fn variable_of_thread_local(analysed: &AnalysedHeap<'_>, key: NodeId) -> Option<(String, String)> {
     let (graph, names) = (analysed.heap.graph, analysed.heap.names?);
-    let key = key_of_thread_local(analysed, entry)?;
     let has_it = |&&(class, _): &&(NodeId, crate::graph::TypeId)| graph.strong_references(class).contains(&key);
     let class = graph.types().class_objects().iter().find(has_it);
     let (holder, type_name) = match class {

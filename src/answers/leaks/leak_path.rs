@@ -4,7 +4,7 @@ use super::prepared_heap::{AnalysedHeap, simple_name};
 use crate::analysis::leaks::CodeOwner;
 use crate::answers::libraries::dotted_type_name;
 use crate::graph::{NodeId, Root, RootKind};
-use crate::input::ReferenceName;
+use crate::input::{ReferenceName, Value};
 
 /// Steps of a way that are looked at: of a longer one the first and the last.
 const MAX_PATH_STEPS: usize = 120;
@@ -85,8 +85,8 @@ impl LeakPath {
             None => analysed.heap.type_name(node),
         });
         // A thread's own values belong to what has the ThreadLocal.
-        let entry = self.thread_local_entry(analysed).filter(|_| own.is_none());
-        let key = entry.and_then(|entry| key_of_thread_local(analysed, entry));
+        let of_thread = self.thread_local_value(analysed).filter(|_| own.is_none());
+        let key = of_thread.and_then(|value| value.key);
         let of_key = key.map(|key| analysed.paths.path_to(key)).unwrap_or_default();
         let of_key = of_key.into_iter().map(|node| analysed.heap.type_name(node));
         let above = &steps[..self.steps_above_growth - own.unwrap_or(0)];
@@ -108,15 +108,49 @@ impl LeakPath {
         }
     }
 
-    /// The entry of a thread's own values on the way.
-    pub(super) fn thread_local_entry(&self, analysed: &AnalysedHeap<'_>) -> Option<NodeId> {
+    /// The value of a thread's own on the way: of a ThreadLocal, else of Netty's FastThreadLocal.
+    pub(super) fn thread_local_value(&self, analysed: &AnalysedHeap<'_>) -> Option<ThreadLocalValue> {
         let is_entry = |node: NodeId| analysed.heap.type_name(node) == "java.lang.ThreadLocal$ThreadLocalMap$Entry";
-        self.steps[..self.steps_above_growth]
-            .iter()
-            .map(|step| step.to)
-            .chain([self.start])
-            .find(|&node| is_entry(node))
+        let above = &self.steps[..self.steps_above_growth];
+        let entry = above.iter().map(|step| step.to).chain([self.start]).find(|&node| is_entry(node));
+        entry.map(|entry| ThreadLocalValue { entry, key: key_of_thread_local(analysed, entry) }).or_else(|| {
+            let in_slot = above.windows(2).find(|steps| is_map_of_fast_thread_locals(analysed, &steps[0]))?;
+            let Some(ReferenceName::Element(slot)) = in_slot[1].name else { return None };
+            let slot = i64::try_from(slot).ok()?;
+            Some(ThreadLocalValue { entry: in_slot[1].from, key: fast_thread_local_of_slot(analysed, slot) })
+        })
     }
+}
+
+/// A value that a thread keeps for itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadLocalValue {
+    /// What refers to the value: the entry, or the array of all.
+    pub(super) entry: NodeId,
+    /// The ThreadLocal that it is of; `None` where nothing holds it any more.
+    pub(super) key: Option<NodeId>,
+}
+
+/// True for a step from Netty's map of a thread to the array of its values.
+fn is_map_of_fast_thread_locals(analysed: &AnalysedHeap<'_>, step: &LeakPathStep) -> bool {
+    matches!(&step.name, Some(ReferenceName::Field(_, name)) if name == "indexedVariables")
+        && analysed.heap.type_name(step.from).ends_with("io.netty.util.internal.InternalThreadLocalMap")
+}
+
+/// Netty's FastThreadLocal whose values stand at a place of the array. O(objects).
+fn fast_thread_local_of_slot(analysed: &AnalysedHeap<'_>, slot: i64) -> Option<NodeId> {
+    let (graph, values) = (analysed.heap.graph, analysed.heap.values?);
+    let types = graph.types();
+    let is_one = types.map_by_superclass(|type_id, above: Option<&bool>| {
+        above == Some(&true)
+            || dotted_type_name(types.name(type_id)).ends_with("io.netty.util.concurrent.FastThreadLocal")
+    });
+    graph.nodes().filter(|&node| is_one[graph.type_of(node).index()]).find(|&node| {
+        values.raw_fields(node).iter().any(|field| {
+            matches!(&field.name, ReferenceName::Field(_, name) if name == "index")
+                && field.value == Value::Integer(slot)
+        })
+    })
 }
 
 /// The ThreadLocal of an entry, which refers to it weakly.

@@ -4,7 +4,7 @@
 use super::described_causes::{CauseNamer, DescribedCause, ElementTypeRow, MIN_CAUSE_BYTES, count_with_verb};
 use super::ended_states::EndedState;
 use super::holder_words::{HolderDescription, HolderKind, HolderRow, threads_in_words, variable_of_thread_local};
-use super::leak_path::LeakPath;
+use super::leak_path::{LeakPath, key_of_thread_local};
 use super::prepared_heap::{AnalysedHeap, LeftOverLoaders, simple_name};
 use super::shapes::LeakShape;
 use super::suspect_growth::SuspectGrowth;
@@ -223,7 +223,7 @@ impl CauseNamer<'_, '_> {
             let words = HolderDescription::of(analysed, &way, &rows);
             return (words.holder, words.outer_holder);
         };
-        let variable = variable_of_thread_local(analysed, step.from);
+        let variable = key_of_thread_local(analysed, step.from).and_then(|key| variable_of_thread_local(analysed, key));
         let name = variable
             .as_ref()
             .map_or_else(|| "(no static holds it any more)".into(), |(class, name)| format!("{class}.{name}"));
