@@ -181,6 +181,7 @@ mod tests {
             ("bearer-header", join(&["Authorization: Bearer ", a])),
             ("basic-header", join(&["Basic ", "dXNlcjpwYXNzd29yZA=="])),
             ("password-in-url", "jdbc:postgresql://user:s3cr3t@db.example/app".to_string()),
+            ("password-in-oracle-url", "jdbc:oracle:thin:scott/s3cr3t@//db.example:1521/app".to_string()),
             ("password-property", "jdbc:mysql://db/app?user=me&password=s3cr3t!".to_string()),
             ("card-number", join(&["paid with 4111 1111", " 1111 1111."])),
             ("card-number", join(&["3782", "82246310005"])),

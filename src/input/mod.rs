@@ -88,6 +88,7 @@ pub use reader::{
 pub use rereadable_file::{RandomAccess, RereadableFile};
 pub use runtime::Runtime;
 pub use source::Source;
+pub(crate) use spool::{SharedFile, SharedFileReader};
 
 /// Every format there is. All are asked; two that claim the same dump are an error.
 pub static READERS: &[&dyn Reader] = &[

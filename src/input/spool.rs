@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// An open file that is read by several, each at a place of its own; none where what a pipe gave was not kept.
 #[derive(Debug, Clone)]
-pub(super) struct SharedFile(Arc<Mutex<Option<File>>>);
+pub(crate) struct SharedFile(Arc<Mutex<Option<File>>>);
 
 impl SharedFile {
-    pub(super) fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         SharedFile(Arc::new(Mutex::new(Some(file))))
     }
 
@@ -55,13 +55,13 @@ impl<R: Read> Read for SpoolingReader<R> {
 }
 
 /// A shared file from its start.
-pub(super) struct SharedFileReader {
+pub(crate) struct SharedFileReader {
     file: SharedFile,
     offset: u64,
 }
 
 impl SharedFileReader {
-    pub(super) fn of(file: &SharedFile) -> Self {
+    pub(crate) fn of(file: &SharedFile) -> Self {
         SharedFileReader { file: file.clone(), offset: 0 }
     }
 }

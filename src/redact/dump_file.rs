@@ -1,12 +1,12 @@
 //! A dump that is read more than once, wherever it comes from.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::files::nameless_file;
-use crate::input::{Observer, ReadError, Source};
+use crate::input::{Observer, ReadError, SharedFile, SharedFileReader, Source};
 
 /// A dump that is read more than once.
 pub struct DumpFile {
@@ -17,7 +17,7 @@ pub struct DumpFile {
 enum DumpStorage {
     Path(PathBuf),
     /// What came through a pipe, or has no name.
-    OpenFile(File),
+    OpenFile(SharedFile),
 }
 
 impl DumpFile {
@@ -44,7 +44,7 @@ impl DumpFile {
 
     /// A dump in a file that is open, with or without a name.
     pub fn of_file(file: File, observer: Arc<dyn Observer>) -> Self {
-        DumpFile { storage: DumpStorage::OpenFile(file), observer }
+        DumpFile { storage: DumpStorage::OpenFile(SharedFile::new(file)), observer }
     }
 
     /// The dump from its start.
@@ -52,11 +52,7 @@ impl DumpFile {
         let observer = Arc::clone(&self.observer);
         match &self.storage {
             DumpStorage::Path(path) => Source::open_observed(path, observer),
-            DumpStorage::OpenFile(copy) => {
-                let mut copy = copy.try_clone()?;
-                copy.rewind()?;
-                Source::from_reader_observed(copy, observer)
-            }
+            DumpStorage::OpenFile(kept) => Source::from_reader_observed(SharedFileReader::of(kept), observer),
         }
     }
 }

@@ -45,6 +45,7 @@ fn planted() -> Vec<(&'static str, String)> {
         ("password-in-url", vec!["redis://:pa55w0rd@10.0.0.1:6379"]),
         ("password-in-url", vec!["see https://bot:hunter22@git.example/x.git"]),
         ("password-in-url", vec!["amqp://guest:gu3st9@mq:5672/vhost"]),
+        ("password-in-oracle-url", vec!["jdbc:oracle:thin:scott/t1g3r@//db.example:1521/app"]),
         ("password-property", vec!["jdbc:mysql://db/app?user=me&password=s3cr3t!"]),
         ("password-property", vec!["javax.net.ssl.keyStorePassword=x;db.password=changeit1"]),
         ("password-property", vec!["spring.datasource.passwd=hunter2x"]),
