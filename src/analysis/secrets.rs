@@ -22,14 +22,46 @@ pub struct SecretRules {
 #[derive(Debug, Clone)]
 struct SecretRule {
     secret_kind: String,
-    /// A text is looked through where it has one of them; `true` where case does not matter.
-    trigger_words: Vec<(String, bool)>,
+    /// A text is looked through where it has one of them.
+    trigger_words: Vec<TriggerWord>,
     pattern: Regex,
     checks_card_number: bool,
 }
 
+#[derive(Debug, Clone)]
+struct TriggerWord {
+    /// In small letters where case does not matter.
+    word: String,
+    ignores_case: bool,
+    characters: CharacterSet,
+}
+
+impl TriggerWord {
+    /// Words end in `/` where case does not matter; not those that end in `:/` or `//`.
+    fn new(word: &str) -> Self {
+        let any_case = word.strip_suffix('/').filter(|word| !word.ends_with(':') && !word.ends_with('/'));
+        let (word, ignores_case) = (any_case.unwrap_or(word), any_case.is_some());
+        let word = if ignores_case { word.to_ascii_lowercase() } else { word.to_string() };
+        TriggerWord { characters: CharacterSet::of(&word), word, ignores_case }
+    }
+}
+
+/// Which bytes a text has, letters without their case; those above 127 count as others. Most texts do not have those of a word.
+#[derive(Debug, Clone, Copy)]
+struct CharacterSet(u128);
+
+impl CharacterSet {
+    fn of(text: &str) -> Self {
+        CharacterSet(text.bytes().fold(0, |set, byte| set | 1 << (byte.to_ascii_lowercase() & 127)))
+    }
+
+    fn has_all_of(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+}
+
 /// A rule that is being read: its line, name, words, pattern, and whether it is of cards.
-type RuleBeingRead = (usize, String, Vec<(String, bool)>, Option<Regex>, bool);
+type RuleBeingRead = (usize, String, Vec<TriggerWord>, Option<Regex>, bool);
 
 impl SecretRules {
     /// Those of `secrets.txt`.
@@ -68,10 +100,7 @@ impl SecretRules {
             };
             let Some((_, _, words, pattern, is_card_number)) = &mut open else { return Err(bad("a name comes first")) };
             match rest.trim_start().split_once(' ').unwrap_or((rest, "")) {
-                ("word", rest) => words.extend(rest.split_whitespace().map(|word| match word.strip_suffix('/') {
-                    Some(word) if !word.ends_with(':') && !word.ends_with('/') => (word.to_ascii_lowercase(), true),
-                    _ => (word.to_string(), false),
-                })),
+                ("word", rest) => words.extend(rest.split_whitespace().map(TriggerWord::new)),
                 ("pattern", rest) => {
                     let regex = bounded_regex(rest.trim()).map_err(|error| bad(&error))?;
                     *pattern = Some(regex);
@@ -88,15 +117,16 @@ impl SecretRules {
     pub fn find_in_text<'t>(&self, text: &'t str) -> Vec<(&str, &'t str)> {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         let lower = std::cell::OnceCell::new();
-        let contains = |word: &str, ignores_case: bool| match ignores_case {
-            true => lower.get_or_init(|| text.to_ascii_lowercase()).contains(word),
-            false => text.contains(word),
+        let characters = CharacterSet::of(text);
+        let has_word = |trigger: &TriggerWord| match trigger.ignores_case {
+            _ if !characters.has_all_of(trigger.characters) => false,
+            true => lower.get_or_init(|| text.to_ascii_lowercase()).contains(&trigger.word),
+            false => text.contains(&trigger.word),
         };
         let mut found: Vec<(&str, regex_lite::Match<'t>)> = Vec::new();
         for rule in &self.rules {
-            let has_word =
-                rule.trigger_words.is_empty() || rule.trigger_words.iter().any(|(word, any)| contains(word, *any));
-            if !has_word || (rule.checks_card_number && digits < MIN_CARD_DIGITS) {
+            let may_match = rule.trigger_words.is_empty() || rule.trigger_words.iter().any(has_word);
+            if !may_match || (rule.checks_card_number && digits < MIN_CARD_DIGITS) {
                 continue;
             }
             for captures in rule.pattern.captures_iter(text).take(MAX_SECRETS_PER_RULE) {

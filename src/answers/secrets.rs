@@ -93,23 +93,26 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
     let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable_values)?;
     let mut grouped = GroupedStrings::new(graph, contents.strings);
     let named = objects_of_secret_fields(graph, details).map_err(unreadable_values)?;
-    // By place of a text: its copies, and the one in a field with such a name.
-    let mut looked: FxHashMap<usize, (u32, Option<NodeId>)> = FxHashMap::default();
-    for group in &grouped.groups {
-        let mut nodes = grouped.copies(group).map(|at| grouped.strings.node(at));
-        looked.insert(grouped.first_copy(group), (group.copies, nodes.find(|node| named.contains_key(node))));
-    }
     let strings = grouped.strings.len();
     grouped.strings.append_unowned_arrays(graph);
-    let arrays = strings..grouped.strings.len();
-    looked.extend(
-        arrays
-            .map(|at| (at, grouped.strings.node(at)))
-            .map(|(at, node)| (at, (1, named.contains_key(&node).then_some(node)))),
-    );
+    // By place of a text: its copies, 0 where it is looked through at another place; and the one in a field with such a name.
+    let mut copies = vec![0_u32; strings];
+    copies.resize(grouped.strings.len(), 1);
+    let mut in_field: FxHashMap<usize, NodeId> = FxHashMap::default();
+    for group in &grouped.groups {
+        let at = grouped.first_copy(group);
+        copies[at] = group.copies;
+        let mut nodes = grouped.copies(group).map(|at| grouped.strings.node(at));
+        in_field.extend(nodes.find(|node| named.contains_key(node)).map(|node| (at, node)));
+    }
+    let arrays = (strings..copies.len()).map(|at| (at, grouped.strings.node(at)));
+    in_field.extend(arrays.filter(|(_, node)| named.contains_key(node)));
     let found: Mutex<Vec<FoundSecret>> = Mutex::default();
     let look = |at: usize, text: Text| {
-        let Some(&(copies, of_field)) = looked.get(&at) else { return };
+        if copies[at] == 0 {
+            return;
+        }
+        let of_field = in_field.get(&at).copied();
         let text = if at >= strings { without_zero_bytes(text.text) } else { text.text };
         let mut secrets = options.rules.find_in_text(&text);
         if secrets.is_empty() && of_field.is_some() && is_random(&text) {
@@ -118,14 +121,14 @@ pub fn secrets(dump: &OpenDump, options: &SecretsOptions) -> Result<Secrets, Ans
         let found_one = |(kind, secret): (&str, &str)| FoundSecret {
             kind: kind.to_string(),
             secret: secret.to_string(),
-            copies,
+            copies: copies[at],
             node: of_field.unwrap_or(grouped.strings.node(at)),
             field: of_field.and_then(|node| named.get(&node).cloned()),
             is_array: at >= strings,
         };
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(secrets.into_iter().map(found_one));
     };
-    let places: Vec<usize> = looked.keys().copied().collect();
+    let places: Vec<usize> = (0..copies.len()).filter(|&at| copies[at] > 0).collect();
     details.visit_texts(graph, &grouped.strings, &places, MAX_SEARCHED_UNITS, &look).map_err(unreadable_values)?;
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_unstable_by(|a, b| {
