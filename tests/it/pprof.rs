@@ -375,6 +375,51 @@ fn a_difference_of_profiles_is_two_dumps() {
     assert!(whole.contains("name two files, or two dumps of one: --dump OLD,NEW"), "{whole}");
 }
 
+/// Many samples are read on several threads: with locations of many frames and unknown ones, frames left out, labels, and what
+/// is taken away, first met by any of them.
+#[test]
+fn threads_do_not_change_what_a_profile_says() {
+    let mut profile =
+        [(1, 2), (3, 4)].map(|(kind, unit)| message(1, &[number(1, kind), number(2, unit)].concat())).concat();
+    let mut random = 1_u64;
+    for at in 0..200_000_u64 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (bits, depth) = (random >> 16, random >> 60);
+        // Locations 1 to 63; later samples know more of them.
+        let id = |frame: u64| (bits.rotate_left(frame as u32 * 3) & 63).min(8 + at / 3_500) + 1;
+        let stack: Vec<u8> = (0..depth).flat_map(|frame| varint(id(frame))).collect();
+        let values =
+            [1, bits % 100].map(|value| varint(if bits % 7 == 0 { value.wrapping_neg() } else { value })).concat();
+        let label = message(3, &[number(1, 5), number(2, 5 + bits % 3 + at / 100_000)].concat());
+        profile.extend(message(2, &[message(1, &stack), message(2, &values), label].concat()));
+    }
+    for id in 1..60 {
+        let lines = message(4, &number(1, id / 2 + 1)).repeat(if id % 10 == 0 { 12 } else { 1 });
+        profile.extend(message(4, &[number(1, id), lines].concat()));
+        profile.extend(message(5, &[number(1, id), number(2, 5 + id % 20)].concat()));
+    }
+    let names = (0..20).map(|id| format!("f{id}"));
+    let texts = ["", "objects", "count", "space", "bytes"].map(String::from).into_iter().chain(names);
+    profile.extend(texts.flat_map(|text| message(6, text.as_bytes())));
+    profile.extend(number(7, 12));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("many.pb").display().to_string();
+    std::fs::write(&file, profile).unwrap();
+    let questions: [&[&str]; 4] = [
+        &["info", &file],
+        &["stats", "--by", "function", "-n", "0", "-q", &file],
+        &["breakdown", "--by", "backtrace", "--depth", "20", "--min-bytes", "0", "-q", &file],
+        &["stats", "--by", "label=f0", "-n", "0", "-q", &file],
+    ];
+    for words in questions {
+        let [alone, several] = ["1", "3"].map(|threads| {
+            let words = [words, &["-f", "json", "--threads", threads]].concat();
+            run(&words).expect_code(0).stdout
+        });
+        assert!(alone == several && alone.len() > 500, "{words:?}: {} and {} bytes", alone.len(), several.len());
+    }
+}
+
 /// Profiles one after another: types, and functions with flat or cum; at their times, an hour apart.
 #[test]
 fn a_trend_of_profiles() {
