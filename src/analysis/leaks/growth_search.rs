@@ -154,7 +154,10 @@ impl<'s> GrowthSearch<'s> {
     /// save where one for each of several stands for it, and only those that are needed are looked into.
     pub fn find_grown_places(&self, most: usize) -> Vec<GrownPlace> {
         let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth_bytes(row)).sum::<i64>().max(0);
-        let mut found = self.candidate_rows();
+        let mut found = self.candidate_rows(false);
+        if found.is_empty() {
+            found = self.candidate_rows(true);
+        }
         found.sort_by_cached_key(|(rows, _)| std::cmp::Reverse(growth(rows)));
         found
             .into_iter()
@@ -163,8 +166,9 @@ impl<'s> GrowthSearch<'s> {
             .collect()
     }
 
-    /// Rows that grew in number, side by side, in the order of the walk; without an older dump those too that are only large.
-    fn candidate_rows(&self) -> Vec<(Vec<u32>, bool)> {
+    /// Rows that grew in number, side by side, in the order of the walk; without an older dump those too that are only large. What
+    /// the engine knows objects by, as prototypes, is none of these unless it is asked for.
+    fn candidate_rows(&self, with_metadata: bool) -> Vec<(Vec<u32>, bool)> {
         // With each row the highest of those above that have as many objects, where there are several.
         let (mut found, mut open) = (Vec::new(), vec![(0, 0)]);
         let mut is_known = FxHashSet::default();
@@ -172,7 +176,9 @@ impl<'s> GrowthSearch<'s> {
             // The runtime's own data is not looked into, but where the program refers to it and it leads on.
             let is_runtime_metadata = |below: u32| {
                 self.type_role(below).is_runtime_metadata && (row == 0 || !self.type_role(below).is_chain_link)
-                    || self.row(below).label == METADATA_LABEL && self.type_role(below).has_no_own_class
+                    || !with_metadata
+                        && self.row(below).label == METADATA_LABEL
+                        && self.type_role(below).has_no_own_class
             };
             let large =
                 |below: &&u32| self.grew_by_at_least(**below, self.threshold_bytes) && !is_runtime_metadata(**below);
