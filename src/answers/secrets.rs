@@ -236,11 +236,14 @@ fn objects_of_secret_fields(
         let (mut of_node, mut known) = (Vec::new(), FxHashMap::default());
         for from in graph.nodes() {
             of_node.clear();
-            kinds.append_kinds(graph, from, &mut of_node);
-            for (&(kind, name), &to) in of_node.iter().zip(graph.strong_references(from)) {
-                let is_named = matches!(kind, ReferenceKind::Property | ReferenceKind::CapturedVariable);
-                if is_named && *known.entry(name).or_insert_with(|| is_secret(&kinds.name(name))) {
-                    add(from, &kinds.name(name), to);
+            kinds.append_labels(graph, from, &mut of_node);
+            for (&label, &to) in of_node.iter().zip(graph.strong_references(from)) {
+                let is_secret = |(kind, name)| {
+                    matches!(kind, ReferenceKind::Property | ReferenceKind::CapturedVariable)
+                        && is_secret(&kinds.name(name))
+                };
+                if *known.entry(label).or_insert_with(|| is_secret(kinds.kind_and_name(label))) {
+                    add(from, &kinds.name(kinds.kind_and_name(label).1), to);
                 }
             }
         }

@@ -57,9 +57,16 @@ pub enum NoValues {
     #[error("values of objects are left out here")]
     Hidden,
     /// The dump is not beside its index.
-    #[error("no values: they are in the dump, which is not beside its index")]
+    #[error("no fields, texts and names of references: they are read from the dump, which is not beside its index")]
     OnlyAnIndex,
     /// The dump cannot be read again: why.
     #[error("no values: the dump cannot be read again: {0}")]
     Unreadable(String),
+}
+
+impl NoValues {
+    /// Says true where any answer lacks something for it, not only one that asks for values.
+    pub fn concerns_every_answer(&self) -> bool {
+        matches!(self, NoValues::PipeNotKept | NoValues::OnlyAnIndex)
+    }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::column::{Column, ColumnNumber, ColumnSink, ColumnSource};
+use super::prefetch::prefetch;
 
 /// A number that byte counts are packed in.
 pub trait PackedBytes: ColumnNumber + TryFrom<u64> + PartialEq {
@@ -66,6 +67,12 @@ impl<T: PackedBytes> ByteCounts<T> {
     #[inline]
     pub fn get(&self, index: usize) -> u64 {
         self.unpacked(index, self.packed_bytes.get(index))
+    }
+
+    /// Asks for the count at `index`, if it is in memory.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, index: usize) {
+        self.packed_bytes.values_in_memory().into_iter().for_each(|counts| prefetch(counts, index));
     }
 
     /// The counts of a range, faster than asking for each.

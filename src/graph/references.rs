@@ -145,6 +145,18 @@ impl HeapGraph {
         self.references.prefetch_offset(node.index());
     }
 
+    /// Asks for the type of an object.
+    #[inline(always)]
+    pub(crate) fn prefetch_type(&self, node: NodeId) {
+        self.node_types.prefetch(node.index());
+    }
+
+    /// Asks for the bytes of an object.
+    #[inline(always)]
+    pub(crate) fn prefetch_shallow_bytes(&self, node: NodeId) {
+        self.shallow.prefetch(node.index());
+    }
+
     /// Asks the processor for an object's first references; reads their place.
     #[inline(always)]
     pub(crate) fn prefetch_references(&self, node: NodeId) {

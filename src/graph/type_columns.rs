@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::column::{Column, ColumnSink, ColumnSource};
+use super::prefetch::prefetch;
 use super::{TypeId, TypeSlot, make_room};
 use crate::parallel;
 
@@ -173,6 +174,15 @@ impl TypeColumn {
         match self {
             TypeColumn::Narrow(types) => TypeId(types.get(index).into()),
             TypeColumn::Wide(types) => types.get(index),
+        }
+    }
+
+    /// Asks for the type of a node, if it is in memory.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, index: usize) {
+        match self {
+            TypeColumn::Narrow(types) => types.values_in_memory().into_iter().for_each(|types| prefetch(types, index)),
+            TypeColumn::Wide(types) => types.values_in_memory().into_iter().for_each(|types| prefetch(types, index)),
         }
     }
 

@@ -195,15 +195,32 @@ pub enum AllocationGrouping {
 
 /// Kinds and names of references for walks over all objects, and where functions stand.
 pub trait ReferenceKinds {
-    /// Appends the kind of each strong reference of an object, in the order of the graph, with the number of its name where
-    /// the kind has one. O(references).
-    fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>);
+    /// Appends a label for each strong reference of an object, in the order of the graph: references of one kind and name have
+    /// one, elements and hidden ones whatever their number. Labels of frequent names are small. O(references).
+    fn append_labels(&self, graph: &HeapGraph, from: NodeId, labels: &mut Vec<u32>);
+
+    /// Asks for the labels of an object ahead, where that helps.
+    fn prefetch_labels(&self, _graph: &HeapGraph, _from: NodeId) {}
+
+    /// The kind of a label, and the number of its name where the kind has one. O(1).
+    fn kind_and_name(&self, label: u32) -> (ReferenceKind, u32);
 
     /// The name of a number.
     fn name(&self, number: u32) -> std::borrow::Cow<'_, str>;
 
     /// The file of a function, or of the constructor of an object; `None` where the dump does not say.
     fn script_file(&self, node: NodeId) -> Option<std::borrow::Cow<'_, str>>;
+
+    /// The first object that a strong reference of this kind and name leads to. O(references).
+    fn find_target(&self, graph: &HeapGraph, from: NodeId, wanted: ReferenceKind, wanted_name: &str) -> Option<NodeId> {
+        let mut labels = Vec::new();
+        self.append_labels(graph, from, &mut labels);
+        let is_wanted = |&label: &u32| {
+            let (kind, name) = self.kind_and_name(label);
+            kind == wanted && self.name(name) == wanted_name
+        };
+        graph.strong_references(from).get(labels.iter().position(is_wanted)?).copied()
+    }
 }
 
 /// More than any text has.

@@ -411,8 +411,11 @@ impl<L: LineFormat> LineDetails<L> {
 /// Kinds of all references, with the files of functions.
 struct LineReferenceKinds {
     names: NameTable,
-    /// By node: where its references begin in `kinds`; one more at the end.
-    first_kind_of_node: Vec<usize>,
+    /// By node: where its references begin in `labels`; one more at the end.
+    first_label_of_node: Vec<usize>,
+    /// Places in `kinds`.
+    labels: Vec<u32>,
+    /// Those that differ.
     kinds: Vec<(ReferenceKind, NameId)>,
     script_files: FxHashMap<NodeId, NameId>,
 }
@@ -430,24 +433,38 @@ impl LineReferenceKinds {
         lines.dedup_by_key(|&mut (node, ..)| node);
         let mut all = LineReferenceKinds {
             names: names.into_inner().unwrap_or_else(PoisonError::into_inner),
-            first_kind_of_node: Vec::with_capacity(graph.node_count() + 1),
+            first_label_of_node: Vec::with_capacity(graph.node_count() + 1),
+            labels: Vec::new(),
             kinds: Vec::new(),
             script_files: FxHashMap::default(),
         };
+        let mut label_by_kind: FxHashMap<(ReferenceKind, NameId), u32> = FxHashMap::default();
         for (node, kinds, script) in lines {
-            all.first_kind_of_node.resize(node.index() + 1, all.kinds.len());
-            all.kinds.extend(kinds);
+            all.first_label_of_node.resize(node.index() + 1, all.labels.len());
+            for kind in kinds {
+                let new = all.kinds.len() as u32;
+                let label = *label_by_kind.entry(kind).or_insert(new);
+                if label == new {
+                    all.kinds.push(kind);
+                }
+                all.labels.push(label);
+            }
             all.script_files.extend(script.map(|script| (node, script)));
         }
-        all.first_kind_of_node.resize(graph.node_count() + 1, all.kinds.len());
+        all.first_label_of_node.resize(graph.node_count() + 1, all.labels.len());
         Ok(all)
     }
 }
 
 impl ReferenceKinds for LineReferenceKinds {
-    fn append_kinds(&self, _: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
-        let own = self.first_kind_of_node[from.index()]..self.first_kind_of_node[from.index() + 1];
-        kinds.extend(self.kinds[own].iter().map(|&(kind, name)| (kind, name.0)));
+    fn append_labels(&self, _: &HeapGraph, from: NodeId, labels: &mut Vec<u32>) {
+        let own = self.first_label_of_node[from.index()]..self.first_label_of_node[from.index() + 1];
+        labels.extend_from_slice(&self.labels[own]);
+    }
+
+    fn kind_and_name(&self, label: u32) -> (ReferenceKind, u32) {
+        let (kind, name) = self.kinds[label as usize];
+        (kind, name.0)
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {
@@ -592,7 +609,7 @@ impl<L: LineFormat> ObjectDetails for LineDetails<L> {
         self.pick_from_line(graph, node, |_, line| L::function_of_captured_variables(line))
     }
 
-    /// Of dumps of JavaScript. 8 bytes for each reference.
+    /// Of dumps of JavaScript. 4 bytes for each reference.
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
         let table = self.table()?;
         Ok(if L::has_reference_kinds(&table.notes) {

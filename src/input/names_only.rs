@@ -94,8 +94,12 @@ impl ObjectDetails for NamesOnly {
 struct KindsWithoutKeys(Box<dyn ReferenceKinds>);
 
 impl ReferenceKinds for KindsWithoutKeys {
-    fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
-        self.0.append_kinds(graph, from, kinds);
+    fn append_labels(&self, graph: &HeapGraph, from: NodeId, labels: &mut Vec<u32>) {
+        self.0.append_labels(graph, from, labels);
+    }
+
+    fn kind_and_name(&self, label: u32) -> (ReferenceKind, u32) {
+        self.0.kind_and_name(label)
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {

@@ -496,6 +496,16 @@ fn the_whole_dump_is_compared_on_request() {
     fs::write(&dump, &written).expect("written");
     check(&dump, 0, "as they were; the time of the dump is another, though, so commands do not use the index");
     assert!(run(&["stats", &dump]).expect_code(0).stderr.contains("does not belong to this dump as it is now"));
+    // What is read from the dump is missing where that is: one line says so.
+    let alone = folder.path().join("alone.hdx").display().to_string();
+    fs::copy(&index, &alone).expect("copied");
+    for command in ["leaks", "threads", "dominators"] {
+        let said = run(&[command, &alone]).expect_code(0).stderr;
+        assert_eq!(
+            said,
+            "heapdump: no fields, texts and names of references: they are read from the dump, which is not beside its index\n"
+        );
+    }
     let mut damaged = fs::read(&index).expect("there");
     damaged[70_000] ^= 1;
     fs::write(&index, damaged).expect("written");

@@ -111,7 +111,7 @@ const JAVA: [JavaCase; 25] = [
     ("weak-map", APP, &[("java.util.WeakHashMap", "table")], ITEM),
     ("finalizer", ("java.lang.ref.Finalizer", "unfinalized"), &[], ITEM),
     ("promise-chain", APP, &[("java.util.concurrent.CompletableFuture", "stack")], ITEM),
-    ("cow-listeners", APP, &[("java.util.concurrent.CopyOnWriteArrayList", "array")], ITEM),
+    ("cow-listeners", ("shop.App", "listeners"), &[("java.util.concurrent.CopyOnWriteArrayList", "array")], ITEM),
     ("android-fragments", APP, &[LIST], "androidx.fragment.app.Fragment"),
     ("android-views", APP, &[LIST], "android.view.View"),
 ];
@@ -732,7 +732,21 @@ fn maps_and_lists_of_plain_objects_are_one_place() {
         }
         v8_nodes(&nodes)
     };
+    // Half of it is nearer its end.
+    let list_with_ends = |count: u64| {
+        let (count, mut nodes) = (count as usize, start());
+        let ends = node("object", "Object", 40).edge("property", "head", 4);
+        nodes.push(ends.edge("property", "tail", 4 + 3 * (count - 1)));
+        for at in 0..count {
+            let one = node("object", "Object", 40).edge("property", "order", 5 + 3 * at);
+            let one = if at + 1 < count { one.edge("property", "next", 7 + 3 * at) } else { one };
+            nodes.push(if at > 0 { one.edge("property", "prev", 1 + 3 * at) } else { one });
+            push_order(&mut nodes);
+        }
+        v8_nodes(&nodes)
+    };
     for found in [
+        suspect(folder.path(), list_with_ends),
         suspect(folder.path(), map(|_| 12)),
         suspect(folder.path(), map(|count| if count < 200 { 40 } else { 60 })),
         suspect(folder.path(), list),

@@ -309,7 +309,7 @@ fn files_packed_files_and_indexes_say_the_same() {
     std::fs::remove_file(&file).expect("removed");
     let alone = run(&["show", &ids[0], &text_of(&index), "-f", "json"]).expect_code(0);
     assert_eq!(alone.json().get("fields"), None);
-    assert!(alone.stderr.contains("no values: they are in the dump"), "{}", alone.stderr);
+    assert_eq!(alone.stderr.matches("which is not beside its index").count(), 1, "{}", alone.stderr);
 }
 
 /// Newcomers' finding 16: what a pipe gives is kept in a temporary file, and answers are those of the file; where it is not

@@ -42,6 +42,9 @@ pub struct CostedReference {
 pub trait ReferenceCosts {
     /// Appends a step for each of the strong references of an object, in their order.
     fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>);
+
+    /// Asks ahead for what the costs of an object's references follow from, where that helps.
+    fn prefetch(&self, _from: NodeId) {}
 }
 
 /// One parent for each object that is reached: the tree of best paths.
@@ -101,8 +104,19 @@ impl BestPaths {
             while let Some(&from) = queues[usize::from(cost)].get(at) {
                 at += 1;
                 let ahead = |by: usize| queues[usize::from(cost)].get(at + by).copied();
-                ahead(4 * PREFETCH_DISTANCE).into_iter().for_each(|node| graph.prefetch_reference_offset(node));
-                ahead(2 * PREFETCH_DISTANCE).into_iter().for_each(|node| graph.prefetch_references(node));
+                if let Some(node) = ahead(4 * PREFETCH_DISTANCE) {
+                    graph.prefetch_reference_offset(node);
+                    graph.prefetch_type(node);
+                    graph.prefetch_shallow_bytes(node);
+                    prefetch(&distances, node.index());
+                    prefetch(&parents, node.index());
+                }
+                if let Some(node) = ahead(2 * PREFETCH_DISTANCE) {
+                    graph.prefetch_references(node);
+                    ways.prefetch(node);
+                    prefetch(&places, node.index());
+                    prefetch(&places, parents[node.index()] as usize);
+                }
                 for &to in ahead(PREFETCH_DISTANCE)
                     .map_or(&[][..], |node| graph.strong_references(node))
                     .iter()
@@ -110,6 +124,7 @@ impl BestPaths {
                 {
                     prefetch(&distances, to.index());
                     graph.prefetch_reference_offset(to);
+                    graph.prefetch_type(to);
                 }
                 if distances[from.index()] != cost || !is_done.insert(from) {
                     continue;

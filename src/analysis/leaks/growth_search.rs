@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::row_tree::{MergedRow, RowTree};
+use super::row_tree::{METADATA_LABEL, MergedRow, RowTree};
 use super::type_role::{CodeOwner, TypeRole};
 use crate::analysis::diff::saturating_delta;
 use crate::analysis::threshold::Threshold;
@@ -16,6 +16,8 @@ const MIN_ELEMENT_GROWTH_SHARE: f64 = 0.25;
 /// or there is one in every second of what grew, with so much of the growth.
 const MIN_ELEMENTS_PER_OBJECT: f64 = 0.5;
 const MIN_FREQUENT_ELEMENT_GROWTH_SHARE: f64 = 0.04;
+/// The same of the program's own types: what is kept with each of them, as contexts of functions, may be much larger.
+const MIN_FREQUENT_OWN_ELEMENT_GROWTH_SHARE: f64 = 0.02;
 /// Without an older dump: so many times the objects of the row above are a collection.
 const MIN_OBJECTS_PER_PARENT: u64 = 10;
 /// Levels below the rows that grew in which the element is looked for.
@@ -152,7 +154,10 @@ impl<'s> GrowthSearch<'s> {
     /// save where one for each of several stands for it, and only those that are needed are looked into.
     pub fn find_grown_places(&self, most: usize) -> Vec<GrownPlace> {
         let growth = |rows: &Vec<u32>| rows.iter().map(|&row| self.growth_bytes(row)).sum::<i64>().max(0);
-        let mut found = self.candidate_rows();
+        let mut found = self.candidate_rows(false);
+        if found.is_empty() {
+            found = self.candidate_rows(true);
+        }
         found.sort_by_cached_key(|(rows, _)| std::cmp::Reverse(growth(rows)));
         found
             .into_iter()
@@ -161,8 +166,9 @@ impl<'s> GrowthSearch<'s> {
             .collect()
     }
 
-    /// Rows that grew in number, side by side, in the order of the walk; without an older dump those too that are only large.
-    fn candidate_rows(&self) -> Vec<(Vec<u32>, bool)> {
+    /// Rows that grew in number, side by side, in the order of the walk; without an older dump those too that are only large. What
+    /// the engine knows objects by, as prototypes, is none of these unless it is asked for.
+    fn candidate_rows(&self, with_metadata: bool) -> Vec<(Vec<u32>, bool)> {
         // With each row the highest of those above that have as many objects, where there are several.
         let (mut found, mut open) = (Vec::new(), vec![(0, 0)]);
         let mut is_known = FxHashSet::default();
@@ -170,6 +176,9 @@ impl<'s> GrowthSearch<'s> {
             // The runtime's own data is not looked into, but where the program refers to it and it leads on.
             let is_runtime_metadata = |below: u32| {
                 self.type_role(below).is_runtime_metadata && (row == 0 || !self.type_role(below).is_chain_link)
+                    || !with_metadata
+                        && self.row(below).label == METADATA_LABEL
+                        && self.type_role(below).has_no_own_class
             };
             let large =
                 |below: &&u32| self.grew_by_at_least(**below, self.threshold_bytes) && !is_runtime_metadata(**below);
@@ -283,8 +292,12 @@ impl<'s> GrowthSearch<'s> {
         let most_new = rows.iter().map(|&row| self.new_object_count(row)).max().unwrap_or(0);
         let is_large = |row: u32| {
             let growth = self.growth_bytes(row) as f64;
+            let least_share = match self.type_role(row).owner {
+                CodeOwner::Application => MIN_FREQUENT_OWN_ELEMENT_GROWTH_SHARE,
+                _ => MIN_FREQUENT_ELEMENT_GROWTH_SHARE,
+            };
             growth >= MIN_ELEMENT_GROWTH_SHARE * total as f64
-                || growth >= MIN_FREQUENT_ELEMENT_GROWTH_SHARE * total as f64
+                || growth >= least_share * total as f64
                     && self.new_object_count(row) as f64 >= MIN_ELEMENTS_PER_OBJECT * most_new as f64
         };
         // By rank: the level and the row.

@@ -23,5 +23,5 @@ pub use evidence::{
 };
 pub use growth_search::{GrownPlace, GrowthSearch};
 pub use key_rows::merge_rows_of_keys;
-pub use row_tree::{ELEMENT_LABEL, MergedRow, ObjectFacts, RowTree};
+pub use row_tree::{ELEMENT_LABEL, LIST_LINK_LABEL, METADATA_LABEL, MergedRow, ObjectFacts, RowTree};
 pub use type_role::{CodeOwner, TypeRole};

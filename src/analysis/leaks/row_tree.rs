@@ -8,6 +8,10 @@ use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The label of an element, an entry, a key: it names none in particular.
 pub const ELEMENT_LABEL: u32 = 0;
+/// The label of a reference from one node of a list to the next or the one before, of objects without a class of their own.
+pub const LIST_LINK_LABEL: u32 = (u32::MAX >> 1) - 1;
+/// The label of a reference by which the engine knows what an object is: what is reached over it alone is no cause.
+pub const METADATA_LABEL: u32 = LIST_LINK_LABEL - 1;
 /// Rows above an object in which one of its type is looked for.
 const MAX_FOLD_LEVELS: usize = 6;
 
@@ -235,7 +239,8 @@ fn row_to_fold_into(
     }
     // Objects without a class go by the reference, and have shapes for types.
     let is_plain = type_role.has_no_own_class;
-    if is_plain && label != ELEMENT_LABEL && above.symbol == type_role.symbol && rows[parent as usize].label == label {
+    let is_link = label == LIST_LINK_LABEL || label != ELEMENT_LABEL && rows[parent as usize].label == label;
+    if is_plain && is_link && above.symbol == type_role.symbol {
         return Some(parent);
     }
     let is_own = type_role.owner == CodeOwner::Application && !type_role.is_carrier && !type_role.is_class;

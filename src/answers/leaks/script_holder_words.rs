@@ -3,13 +3,10 @@
 
 use super::holder_words::{HolderDescription, HolderKind, HolderRow};
 use super::leak_path::{LeakPath, LeakPathStep};
-use super::prepared_heap::{AnalysedHeap, owner_of_script};
+use super::prepared_heap::{AnalysedHeap, LIST_LINK_NAMES, owner_of_script};
 use crate::analysis::leaks::{CodeOwner, ELEMENT_LABEL};
 use crate::graph::NodeId;
 use crate::input::{ReferenceKind, ReferenceName};
-
-/// Names on the way that only link.
-const LINK_FIELD_NAMES: [&str; 5] = ["next", "previous", "_idleNext", "_idlePrev", "exports"];
 
 /// An object on the way with the name of what it refers to.
 struct ScriptStep {
@@ -106,7 +103,9 @@ fn module_in_words(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> String {
         let function = heap.details?.function_name(heap.graph, node).ok().flatten();
         let function = function.filter(|name| name.ends_with("()") && name.len() > 2);
         let function = function.map_or(String::new(), |name| format!("{} in ", name.trim_end_matches("()")));
-        Some(format!("{function}{}", file_name(&script)))
+        let place = heap.details?.source_place(heap.graph, node).ok().flatten();
+        let line = place.map_or(String::new(), |place| format!(":{}", place.line + 1));
+        Some(format!("{function}{}{line}", file_name(&script)))
     });
     match made {
         Some(made) => format!("{module} (made in {made})"),
@@ -152,7 +151,7 @@ fn programmer_name_of_reference(analysed: &AnalysedHeap<'_>, step: &LeakPathStep
         }
         ReferenceName::Property(name) | ReferenceName::CapturedVariable(name) => {
             let name = name.strip_prefix("<symbol ").and_then(|name| name.strip_suffix('>')).unwrap_or(name);
-            (!LINK_FIELD_NAMES.contains(&name)).then(|| name.to_string())
+            (name != "exports" && !LIST_LINK_NAMES.contains(&name)).then(|| name.to_string())
         }
         ReferenceName::MapEntry(name) if is_one() => {
             name.strip_prefix("Map").filter(|key| key.starts_with('[')).map(String::from)
@@ -192,12 +191,7 @@ fn class_name_of(analysed: &AnalysedHeap<'_>, node: NodeId) -> String {
         return name;
     }
     let find = |from: NodeId, wanted: &str| {
-        let kinds = heap.reference_kinds.as_ref()?;
-        let mut references = Vec::new();
-        kinds.append_kinds(heap.graph, from, &mut references);
-        let is_wanted =
-            |&(kind, name): &(ReferenceKind, u32)| kind == ReferenceKind::Property && kinds.name(name) == wanted;
-        heap.graph.strong_references(from).get(references.iter().position(is_wanted)?).copied()
+        heap.reference_kinds.as_ref()?.find_target(heap.graph, from, ReferenceKind::Property, wanted)
     };
     let constructor = find(node, "__proto__").and_then(|prototype| find(prototype, "constructor"));
     let function =

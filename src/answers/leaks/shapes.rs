@@ -13,6 +13,7 @@ pub(super) struct LeakShape {
     path_types: Vec<TypePattern>,
     collection_types: Vec<TypePattern>,
     path_reference_names: Vec<&'static str>,
+    words: Vec<&'static str>,
     /// Behind the sentence.
     pub(super) clause: &'static str,
     /// The advice.
@@ -44,6 +45,7 @@ fn known_shapes() -> &'static [LeakShape] {
                 "type" => shape.path_types = patterns(),
                 "collection" => shape.collection_types = patterns(),
                 "reference" => shape.path_reference_names = rest.split_whitespace().collect(),
+                "word" => shape.words = rest.split_whitespace().collect(),
                 "says" => shape.clause = rest,
                 "do" => shape.advice = rest,
                 "source" => shape.source = rest,
@@ -70,10 +72,17 @@ pub(super) fn shape_of(
     path_references: &[String],
 ) -> Option<&'static LeakShape> {
     known_shapes().iter().find(|shape| {
+        let has_word = |name: &String| {
+            let name = name.to_ascii_lowercase();
+            shape.words.iter().any(|word| name.contains(word))
+        };
         let is_one = |patterns: &[TypePattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         (shape.element_types.is_empty() || is_one(&shape.element_types, element))
             && (shape.collection_types.is_empty() || is_one(&shape.collection_types, collection))
             && (shape.path_types.is_empty() || path_types.iter().any(|name| is_one(&shape.path_types, name)))
+            && (shape.words.is_empty()
+                || has_word(&element.to_string())
+                || path_types.iter().chain(path_references).any(has_word))
             && (shape.path_reference_names.is_empty()
                 || path_references.iter().any(|name| shape.path_reference_names.contains(&name.as_str())))
     })
@@ -117,6 +126,15 @@ mod tests {
         assert_eq!(
             name("org.apache.catalina.session.StandardSession", &path_types, way("workQueue")),
             Some("tomcat-sessions")
+        );
+        let copied = |element, way: &str| {
+            let collection = "java.util.concurrent.CopyOnWriteArrayList";
+            shape_of(element, collection, &["L$Hub".into()], &[way.into()]).map(|shape| shape.name)
+        };
+        assert_eq!(copied("L$Price", "prices"), None);
+        assert_eq!(
+            (copied("L$PriceListener", "all"), copied("L$Panel", "observers")),
+            (Some("cow-listeners"), Some("cow-listeners"))
         );
     }
 }

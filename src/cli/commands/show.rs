@@ -71,9 +71,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         // On a terminal it stands in the answer.
         let is_told = args.common.output.style().is_terminal;
         answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.print_unless_quiet(note));
-        if let Some(why) =
-            answer.no_values().filter(|why| !matches!(why, NoValues::NotInFormat(_) | NoValues::PipeNotKept))
-        {
+        let is_untold = |why: &&NoValues| !matches!(why, NoValues::NotInFormat(_)) && !why.concerns_every_answer();
+        if let Some(why) = answer.no_values().filter(is_untold) {
             asked.print_unless_quiet(&why.to_string());
         }
         Ok(CommandOutcome::Answered)

@@ -10,7 +10,6 @@ use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::split_object_and_file;
 use crate::cli::args::options::{CommonArgs, RowArgs, word_parser};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
-use crate::dump::NoValues;
 use crate::report::Format;
 
 /// Threads: what each retains, its stack, and the objects on it
@@ -46,9 +45,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             asked.print_unless_quiet("this dump does not say which threads there were");
             return Ok(CommandOutcome::NegativeAnswer);
         }
-        if let Some(why) =
-            answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::PipeNotKept)))
-        {
+        let is_told = |why: &&AnswerError| matches!(why, AnswerError::NoValues(why) if why.concerns_every_answer());
+        if let Some(why) = answer.no_values.as_ref().filter(|why| !is_told(why)) {
             asked.print_unless_quiet(&why.to_string());
         }
         let Some(which) = options.name_or_id.as_ref().filter(|_| answer.threads.is_empty()) else {

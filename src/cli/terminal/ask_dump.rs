@@ -223,9 +223,9 @@ impl AskedDump<'_> {
         self.dump.missing_fields_note().iter().for_each(|note| self.print_unless_quiet(note));
     }
 
-    /// Says what an answer of a pipe does not have.
+    /// Says what an answer of a pipe, or of an index alone, does not have.
     fn note_missing_values(&self) {
-        if let Err(why @ NoValues::PipeNotKept) = self.dump.values() {
+        if let Some(why) = self.dump.values().err().filter(NoValues::concerns_every_answer) {
             self.print_unless_quiet(&why.to_string());
         }
     }

@@ -241,7 +241,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn reference_kinds(&self, graph: &HeapGraph) -> Result<Option<Box<dyn ReferenceKinds>>, ReadError> {
-        Ok(Some(Box::new(V8ReferenceKinds::new(self.reread_snapshot(graph)?))))
+        Ok(Some(Box::new(V8ReferenceKinds::new(self.reread_snapshot(graph)?, graph))))
     }
 
     fn allocation_stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {

@@ -9,9 +9,11 @@ use crate::graph::make_room;
 
 /// Kinds that labels tell apart.
 const KIND_COUNT: usize = 8;
+/// Labels from here on are of numbers without a place.
+const LATE_LABELS: u32 = 1 << 16;
 
 /// The kind of an edge, and the place of its number among those of the kind.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EdgeLabel(u16);
 
 impl EdgeLabel {
@@ -21,6 +23,25 @@ impl EdgeLabel {
     #[inline]
     pub(super) fn is(self, kind: EdgeKind) -> bool {
         usize::from(self.0) % KIND_COUNT == kind as usize
+    }
+
+    /// True where it alone tells the name, or there is none.
+    #[inline]
+    pub(super) fn has_place(self) -> bool {
+        self.is_without_name() || usize::from(self.0) / KIND_COUNT != EdgeLabel::NO_LABEL_PLACE
+    }
+
+    #[inline]
+    fn is_without_name(self) -> bool {
+        self.is(EdgeKind::Element) || self.is(EdgeKind::Hidden)
+    }
+
+    /// Kind and place as one; of elements and hidden edges the kind alone.
+    #[inline]
+    pub(super) fn number(self) -> u32 {
+        let kind = usize::from(self.0) % KIND_COUNT;
+        let without_place = (EdgeLabel::NO_LABEL_PLACE * KIND_COUNT + kind) as u32;
+        if self.is_without_name() { without_place } else { self.0.into() }
     }
 }
 
@@ -69,12 +90,6 @@ impl EdgeLabels {
         &self.all_labels[edges]
     }
 
-    /// The kind of an edge, if it is one that rules know.
-    #[inline]
-    pub(super) fn kind(&self, edge: usize) -> Option<EdgeKind> {
-        EdgeKind::ALL.get(usize::from(self.all_labels[edge].0) % KIND_COUNT).copied()
-    }
-
     #[inline]
     pub(super) fn is_kind(&self, edge: usize, kind: EdgeKind) -> bool {
         self.all_labels[edge].is(kind)
@@ -88,6 +103,30 @@ impl EdgeLabels {
             let at = self.overflow_numbers.binary_search_by_key(&(edge as u32), |&(edge, _)| edge);
             at.ok().map(|at| self.overflow_numbers[at].1)
         })
+    }
+
+    /// Kind and number as one: those of elements and hidden edges are their kinds alone, others small where they came early. O(1),
+    /// O(log numbers) of those that came late.
+    #[inline]
+    pub(super) fn label(&self, edge: usize) -> u32 {
+        let label = self.all_labels[edge];
+        if label.has_place() {
+            return label.number();
+        }
+        let kind = u32::from(label.0) % KIND_COUNT as u32;
+        let number =
+            self.number(edge).and_then(|number| number.checked_mul(KIND_COUNT as u32)?.checked_add(LATE_LABELS + kind));
+        number.unwrap_or(label.0.into())
+    }
+
+    /// The kind of a label, and its number, if the kind has such and it is kept. O(1).
+    pub(super) fn kind_and_number(&self, label: u32) -> (Option<EdgeKind>, Option<u32>) {
+        let kind = label as usize % KIND_COUNT;
+        let number = match label.checked_sub(LATE_LABELS) {
+            Some(late) => Some(late / KIND_COUNT as u32),
+            None => self.numbers_by_kind[kind].get(label as usize / KIND_COUNT).copied(),
+        };
+        (EdgeKind::ALL.get(kind).copied(), number)
     }
 
     /// Names of properties and of V8's own fields; some more than once, and some others.
@@ -123,6 +162,12 @@ mod tests {
                 }
             }
             assert_eq!((labels.number(40_003), labels.number(129_999)), (Some(3), Some(89_999)));
+            for edge in (0..170_000).step_by(7) {
+                let (kind, number) = labels.kind_and_number(labels.label(edge));
+                let has_number = !matches!(kind, Some(EdgeKind::Element | EdgeKind::Hidden));
+                assert!(kind.is_none_or(|kind| labels.is_kind(edge, kind)), "{edge}");
+                assert_eq!(number, labels.number(edge).filter(|_| has_number), "{edge}");
+            }
             let mut names: Vec<u32> = labels.property_and_field_names().collect();
             names.sort_unstable();
             assert!((0..90_000).all(|name| names.binary_search(&name).is_ok()));

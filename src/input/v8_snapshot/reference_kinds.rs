@@ -1,26 +1,31 @@
 //! Kinds and names of all references, and the files that functions stand in.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::block::DANGLING_TARGET;
+use super::edge_labels::EdgeLabel;
 use super::layout::{EdgeKind, NodeKind};
 use super::reread_snapshot::RereadSnapshot;
-use crate::graph::{HeapGraph, NodeId};
+use crate::graph::{HeapGraph, NodeId, prefetch};
 use crate::input::{ReferenceKind, ReferenceKinds};
+use crate::parallel;
 
 /// Kinds and names of references, from a snapshot that was read again.
 pub(super) struct V8ReferenceKinds {
     reread: Arc<RereadSnapshot>,
+    /// Of all strong references, in the order of the graph: where a snapshot has them they lie far apart.
+    labels: Vec<EdgeLabel>,
     /// By V8's number of a script: the index of its name among the strings.
     script_names: FxHashMap<u32, u32>,
 }
 
 impl V8ReferenceKinds {
-    /// O(nodes), and the edges of functions.
-    pub(super) fn new(read: Arc<RereadSnapshot>) -> Self {
+    /// O(nodes + edges); 2 bytes per strong reference.
+    pub(super) fn new(read: Arc<RereadSnapshot>, graph: &HeapGraph) -> Self {
         let snapshot = &read.snapshot;
         let mut script_names = FxHashMap::default();
         for &(node, place) in snapshot.locations.iter().filter(|&&(node, _)| snapshot.kind(node) == NodeKind::Closure) {
@@ -30,8 +35,37 @@ impl V8ReferenceKinds {
                 script_names.insert(place.script_number, script);
             }
         }
-        V8ReferenceKinds { reread: read, script_names }
+        let labels_of_piece = |piece: Range<usize>| {
+            let mut labels = Vec::new();
+            for node in piece.map(NodeId::new) {
+                let end = labels.len() + graph.strong_references(node).len();
+                for_each_strong_edge(&read, graph, node, |edge| {
+                    labels.push(snapshot.edge_labels.labels_of(edge..edge + 1)[0]);
+                });
+                labels.resize(end, EdgeLabel::default());
+            }
+            labels
+        };
+        let labels = parallel::map(parallel::pieces(graph.node_count()), &labels_of_piece).concat();
+        V8ReferenceKinds { reread: read, labels, script_names }
     }
+}
+
+/// Calls `take` with the edge of each strong reference of a node, in the order of the graph. O(edges).
+fn for_each_strong_edge(read: &RereadSnapshot, graph: &HeapGraph, from: NodeId, mut take: impl FnMut(usize)) {
+    let snapshot = &read.snapshot;
+    let Some(ordinal) = read.ordinal(from) else { return };
+    let edges = snapshot.edges(ordinal);
+    // Of most objects every edge is a reference that holds.
+    if edges.len() == graph.strong_references(from).len() {
+        return edges.for_each(take);
+    }
+    let leads_somewhere = |&edge: &usize| {
+        let target = snapshot.targets[edge];
+        target != DANGLING_TARGET && !snapshot.is_category(target)
+    };
+    let strong = edges.filter(leads_somewhere).zip(graph.references(from)).filter(|(_, to)| !to.is_weak);
+    strong.for_each(|(edge, _)| take(edge));
 }
 
 /// The index of the name of the script of a function, among the strings.
@@ -44,32 +78,32 @@ fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> 
 }
 
 impl ReferenceKinds for V8ReferenceKinds {
-    fn append_kinds(&self, graph: &HeapGraph, from: NodeId, kinds: &mut Vec<(ReferenceKind, u32)>) {
-        let snapshot = &self.reread.snapshot;
-        let Some(ordinal) = self.reread.ordinal(from) else { return };
-        let reference = |edge: usize| {
-            let kind = match snapshot.edge_labels.kind(edge) {
-                Some(EdgeKind::Property) => ReferenceKind::Property,
-                Some(EdgeKind::Element) => ReferenceKind::Element,
-                Some(EdgeKind::Context) => ReferenceKind::CapturedVariable,
-                Some(EdgeKind::Hidden) => ReferenceKind::Hidden,
-                Some(EdgeKind::Shortcut) => ReferenceKind::Shortcut,
-                _ => ReferenceKind::Internal,
-            };
-            (kind, snapshot.edge_number(edge))
-        };
-        // Of most objects every edge is a reference that holds.
-        if snapshot.edges(ordinal).len() == graph.strong_references(from).len() {
-            kinds.extend(snapshot.edges(ordinal).map(reference));
-            return;
+    fn append_labels(&self, graph: &HeapGraph, from: NodeId, labels: &mut Vec<u32>) {
+        let (first, targets) = graph.indexed_strong_references(from);
+        let own = self.labels.get(first..first + targets.len()).unwrap_or_default();
+        if own.iter().all(|label| label.has_place()) {
+            labels.extend(own.iter().map(|label| label.number()));
+        } else {
+            let edge_labels = &self.reread.snapshot.edge_labels;
+            for_each_strong_edge(&self.reread, graph, from, |edge| labels.push(edge_labels.label(edge)));
         }
-        let leads_somewhere = |&edge: &usize| {
-            let target = snapshot.targets[edge];
-            target != DANGLING_TARGET && !snapshot.is_category(target)
+    }
+
+    fn prefetch_labels(&self, graph: &HeapGraph, from: NodeId) {
+        prefetch(&self.labels, graph.indexed_strong_references(from).0);
+    }
+
+    fn kind_and_name(&self, label: u32) -> (ReferenceKind, u32) {
+        let (kind, number) = self.reread.snapshot.edge_labels.kind_and_number(label);
+        let kind = match kind {
+            Some(EdgeKind::Property) => ReferenceKind::Property,
+            Some(EdgeKind::Element) => ReferenceKind::Element,
+            Some(EdgeKind::Context) => ReferenceKind::CapturedVariable,
+            Some(EdgeKind::Hidden) => ReferenceKind::Hidden,
+            Some(EdgeKind::Shortcut) => ReferenceKind::Shortcut,
+            _ => ReferenceKind::Internal,
         };
-        let edges = snapshot.edges(ordinal).filter(leads_somewhere);
-        let strong = edges.zip(graph.references(from)).filter(|(_, to)| !to.is_weak);
-        kinds.extend(strong.map(|(edge, _)| reference(edge)));
+        (kind, number.unwrap_or(u32::MAX))
     }
 
     fn name(&self, number: u32) -> Cow<'_, str> {

@@ -162,6 +162,10 @@ impl ReferenceCosts for Box<dyn ReferenceCosts + '_> {
     fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
         (**self).append_costs(from, to, steps);
     }
+
+    fn prefetch(&self, from: NodeId) {
+        (**self).prefetch(from);
+    }
 }
 
 /// Modules that the dump has roots of, with their names: Python's.

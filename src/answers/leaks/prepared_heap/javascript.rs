@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 use super::classified_heap::ClassifiedHeap;
 use super::modules::owner_of_script;
 use super::symbols::SymbolTable;
-use crate::analysis::leaks::{CodeOwner, CostedReference, ELEMENT_LABEL, ReferenceCosts, StartObject};
+use crate::analysis::leaks::{
+    CodeOwner, CostedReference, ELEMENT_LABEL, LIST_LINK_LABEL, METADATA_LABEL, ReferenceCosts, StartObject,
+};
 use crate::graph::{HeapGraph, NodeId, NodeSet, RootKind, TypeSet};
 use crate::input::{ReferenceKind, ReferenceKinds};
 
@@ -24,6 +26,11 @@ const INTO_GLOBAL_COST: u8 = 30;
 /// A caller of a function does not explain what the function closes over.
 const CONTEXT_OF_RUNTIME_COST: u8 = 12;
 const CONTEXT_OF_LIBRARY_COST: u8 = 3;
+/// Names by which nodes of lists refer to one another.
+pub(in crate::answers::leaks) const LIST_LINK_NAMES: [&str; 7] =
+    ["next", "prev", "previous", "_next", "_prev", "_idleNext", "_idlePrev"];
+/// Labels of references from here on are those of names that are rare.
+const LARGE_LABELS: u32 = 1 << 16;
 /// A plain object with more properties than this is a dictionary: its keys are no names of fields.
 const MAX_FIELD_PROPERTIES: usize = 50;
 /// Names of V8's own references that say nothing about a program.
@@ -57,13 +64,16 @@ struct LabelledCost {
     label: u32,
     is_property: bool,
     is_context: bool,
+    is_list_link: bool,
 }
 
 /// Costs and labels in a heap of V8.
 pub(super) struct JavaScriptReferenceCosts<'h> {
     graph: &'h HeapGraph,
     kinds: &'h dyn ReferenceKinds,
-    cached_costs: FxHashMap<(ReferenceKind, u32), LabelledCost>,
+    /// By small label, as far as they were met.
+    costs_by_small_label: Vec<Option<LabelledCost>>,
+    costs_by_large_label: FxHashMap<u32, LabelledCost>,
     symbol_table: &'h mut SymbolTable,
     function_types: TypeSet,
     /// Objects whose properties may be keys.
@@ -71,8 +81,8 @@ pub(super) struct JavaScriptReferenceCosts<'h> {
     global_object_types: TypeSet,
     /// By type: its objects refer to one another as a list does.
     folds_same_type: Vec<bool>,
-    /// Kinds and names of the references of the object at hand.
-    reference_buffer: Vec<(ReferenceKind, u32)>,
+    /// Labels of the references of the object at hand.
+    label_buffer: Vec<u32>,
 }
 
 impl<'h> JavaScriptReferenceCosts<'h> {
@@ -83,97 +93,124 @@ impl<'h> JavaScriptReferenceCosts<'h> {
         JavaScriptReferenceCosts {
             graph,
             kinds,
-            cached_costs: FxHashMap::default(),
+            costs_by_small_label: Vec::new(),
+            costs_by_large_label: FxHashMap::default(),
             symbol_table: names,
             function_types: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
             plain_object_types: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
             global_object_types: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
             folds_same_type: heap.type_roles.iter().map(|type_role| type_role.folds_same_type).collect(),
-            reference_buffer: Vec::new(),
+            label_buffer: Vec::new(),
         }
     }
 
-    fn labelled_cost_of(&mut self, kind: ReferenceKind, name: u32) -> LabelledCost {
+    /// The cost of a label. O(1).
+    #[inline]
+    fn cost_of_label(&mut self, label: u32) -> LabelledCost {
+        match self.costs_by_small_label.get(label as usize) {
+            Some(Some(cost)) => *cost,
+            _ => self.find_cost_of_label(label),
+        }
+    }
+
+    #[cold]
+    fn find_cost_of_label(&mut self, label: u32) -> LabelledCost {
+        if let Some(known) = self.costs_by_large_label.get(&label) {
+            return *known;
+        }
+        let cost = self.new_cost_of_label(label);
+        if label < LARGE_LABELS {
+            let length = self.costs_by_small_label.len().max(label as usize + 1);
+            self.costs_by_small_label.resize(length, None);
+            self.costs_by_small_label[label as usize] = Some(cost);
+        } else {
+            self.costs_by_large_label.insert(label, cost);
+        }
+        cost
+    }
+
+    fn new_cost_of_label(&mut self, label: u32) -> LabelledCost {
+        let (kinds, names) = (self.kinds, &mut *self.symbol_table);
+        let (kind, name) = kinds.kind_and_name(label);
+        let without_name =
+            |cost, label| LabelledCost { cost, label, is_property: false, is_context: false, is_list_link: false };
         match kind {
-            ReferenceKind::Element => {
-                return LabelledCost {
-                    cost: ORDINARY_REFERENCE_COST,
-                    label: ELEMENT_LABEL,
-                    is_property: false,
-                    is_context: false,
-                };
-            }
-            ReferenceKind::Hidden => {
-                return LabelledCost {
-                    cost: HIDDEN_REFERENCE_COST,
-                    label: SymbolTable::place_label(0),
-                    is_property: false,
-                    is_context: false,
-                };
-            }
+            ReferenceKind::Element => return without_name(ORDINARY_REFERENCE_COST, ELEMENT_LABEL),
+            ReferenceKind::Hidden => return without_name(HIDDEN_REFERENCE_COST, SymbolTable::place_label(0)),
             _ => {}
         }
-        let (kinds, names) = (self.kinds, &mut *self.symbol_table);
-        *self.cached_costs.entry((kind, name)).or_insert_with(|| {
-            let text = kinds.name(name);
-            let (is_property, is_internal) = (kind == ReferenceKind::Property, kind == ReferenceKind::Internal);
-            let is_meta = ENGINE_REFERENCE_NAMES.contains(&text.as_ref())
-                && (is_internal || is_property && ["__proto__", "constructor", "prototype"].contains(&text.as_ref()));
-            let label = match () {
-                () if is_internal && text.bytes().all(|byte| byte.is_ascii_digit()) => ELEMENT_LABEL,
-                () if is_internal && text.contains(" in WeakMap (table @") => names.intern("value of WeakMap"),
-                () => names.intern(&text),
-            };
-            let cost = match kind {
-                _ if is_meta => ENGINE_REFERENCE_COST,
-                ReferenceKind::Shortcut => ENGINE_REFERENCE_COST,
-                _ if is_property && text.starts_with("<symbol") => ORDINARY_REFERENCE_COST + SYMBOL_PROPERTY_COST,
-                _ => ORDINARY_REFERENCE_COST,
-            };
-            LabelledCost { cost, label, is_property, is_context: is_internal && text == "context" }
+        let text = kinds.name(name);
+        let (is_property, is_internal) = (kind == ReferenceKind::Property, kind == ReferenceKind::Internal);
+        let is_meta = ENGINE_REFERENCE_NAMES.contains(&text.as_ref())
+            && (is_internal || is_property && ["__proto__", "constructor", "prototype"].contains(&text.as_ref()));
+        let label = match () {
+            () if is_meta && is_property => METADATA_LABEL,
+            () if is_internal && text.bytes().all(|byte| byte.is_ascii_digit()) => ELEMENT_LABEL,
+            () if is_internal && text.contains(" in WeakMap (table @") => names.intern("value of WeakMap"),
+            () => names.intern(&text),
+        };
+        let cost = match kind {
+            _ if is_meta => ENGINE_REFERENCE_COST,
+            ReferenceKind::Shortcut => ENGINE_REFERENCE_COST,
+            _ if is_property && text.starts_with("<symbol") => ORDINARY_REFERENCE_COST + SYMBOL_PROPERTY_COST,
+            _ => ORDINARY_REFERENCE_COST,
+        };
+        LabelledCost {
+            cost,
+            label,
+            is_property,
+            is_context: is_internal && text == "context",
+            is_list_link: is_property && LIST_LINK_NAMES.contains(&text.as_ref()),
+        }
+    }
+
+    /// What the context of a function costs besides.
+    fn cost_of_context(&self, function: NodeId) -> u8 {
+        // The engine's own functions (a promise's resolve) have no script and hide nothing.
+        self.kinds.script_file(function).map_or(0, |script| match owner_of_script(&script) {
+            CodeOwner::Application => 0,
+            _ if script.is_empty() => 0,
+            CodeOwner::Library => CONTEXT_OF_LIBRARY_COST,
+            CodeOwner::Runtime => CONTEXT_OF_RUNTIME_COST,
         })
     }
 }
 
 impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
+    fn prefetch(&self, from: NodeId) {
+        self.kinds.prefetch_labels(self.graph, from);
+    }
+
     fn append_costs(&mut self, from: NodeId, to: &[NodeId], steps: &mut Vec<CostedReference>) {
-        let mut references = std::mem::take(&mut self.reference_buffer);
-        references.clear();
-        self.kinds.append_kinds(self.graph, from, &mut references);
+        let mut labels = std::mem::take(&mut self.label_buffer);
+        labels.clear();
+        self.kinds.append_labels(self.graph, from, &mut labels);
         let type_id = self.graph.type_of(from);
-        let is_dictionary = self.plain_object_types.contains(type_id)
-            && references.iter().filter(|(kind, _)| *kind == ReferenceKind::Property).count() > MAX_FIELD_PROPERTIES;
-        let of_script = match self.function_types.contains(type_id) {
-            // The engine's own functions (a promise's resolve) have no script and hide nothing.
-            true => self.kinds.script_file(from).map_or(0, |script| match owner_of_script(&script) {
-                CodeOwner::Application => 0,
-                _ if script.is_empty() => 0,
-                CodeOwner::Library => CONTEXT_OF_LIBRARY_COST,
-                CodeOwner::Runtime => CONTEXT_OF_RUNTIME_COST,
-            }),
-            false => 0,
-        };
-        for (&to, &(kind, name)) in to.iter().zip(&references) {
-            let kind = self.labelled_cost_of(kind, name);
+        let folds_same_type = self.folds_same_type[type_id.index()];
+        let is_dictionary = labels.len() > MAX_FIELD_PROPERTIES
+            && self.plain_object_types.contains(type_id)
+            && labels.iter().filter(|&&label| self.cost_of_label(label).is_property).count() > MAX_FIELD_PROPERTIES;
+        for (&to, &label) in to.iter().zip(&labels) {
+            let LabelledCost { mut cost, mut label, is_property, is_context, is_list_link } = self.cost_of_label(label);
             let target = self.graph.type_of(to);
-            let mut cost = kind.cost;
-            if kind.is_property
-                && target == type_id
-                && self.folds_same_type[type_id.index()]
-                && cost == ORDINARY_REFERENCE_COST
-            {
+            if is_property && target == type_id && folds_same_type && cost == ORDINARY_REFERENCE_COST {
                 cost = 0;
             }
-            if kind.is_context {
-                cost += of_script;
+            if is_context && self.function_types.contains(type_id) {
+                cost += self.cost_of_context(from);
             }
             if self.global_object_types.contains(target) {
                 cost += INTO_GLOBAL_COST;
             }
-            let label = if kind.is_property && is_dictionary { ELEMENT_LABEL } else { kind.label };
+            if is_list_link && self.plain_object_types.contains(type_id) && self.plain_object_types.contains(target) {
+                label = LIST_LINK_LABEL;
+            }
+            if is_property && is_dictionary {
+                label = ELEMENT_LABEL;
+            }
             steps.push(CostedReference { cost, label });
         }
-        self.reference_buffer = references;
+        self.label_buffer = labels;
     }
 }
 

@@ -13,6 +13,7 @@ mod unnamed_references;
 pub(super) use analysed_heap::AnalysedHeap;
 pub(super) use classified_heap::{ClassifiedHeap, mask_numbers};
 pub(super) use java::LeftOverLoaders;
+pub(super) use javascript::LIST_LINK_NAMES;
 pub(super) use modules::{Modules, owner_of_script};
 pub(super) use symbols::SymbolTable;
 pub(super) use type_roles::{V8_STRING_TYPES, simple_name};

@@ -32,13 +32,7 @@ pub(super) fn find_javascript_modules(
     kinds: &dyn ReferenceKinds,
 ) -> Modules {
     let mut modules = Modules::default();
-    let mut references = Vec::new();
-    let mut target_of = |from: NodeId, wanted: ReferenceKind, text: &str| -> Option<NodeId> {
-        references.clear();
-        kinds.append_kinds(graph, from, &mut references);
-        let at = references.iter().position(|&(kind, name)| kind == wanted && kinds.name(name) == text)?;
-        graph.strong_references(from).get(at).copied()
-    };
+    let target_of = |from: NodeId, wanted: ReferenceKind, name: &str| kinds.find_target(graph, from, wanted, name);
     let types_named = |name: &str| TypeSet::of(graph, |type_id| graph.type_name(type_id) == name);
     let (functions, module_objects, contexts) =
         (types_named("Function"), types_named("Module"), types_named("system / Context"));
