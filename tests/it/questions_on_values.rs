@@ -208,6 +208,8 @@ fn subclasses_are_named_where_a_class_has_no_objects_of_its_own() {
     let classes: std::collections::BTreeSet<&str> = classes.collect();
     let hint = format!("; {} objects of {} subclasses: --instanceof", found["matching_objects"], classes.len());
     assert!(none.trim_end().ends_with(&hint), "{none} {hint}");
+    let unknown = run(&["list", ZOO, "--instanceof", "com.acme.Payable"]).expect_code(1).stderr;
+    assert!(unknown.contains("--instanceof com.acme.Payable; a dump says superclasses, not interfaces"), "{unknown}");
     // Where it is not the type that is missing, nothing is said of subclasses.
     for types in [&[][..], &["--type", "=java.util.HashMap"]] {
         let none = run(&[&["list", ZOO, "--where", "shallow > 1GiB"], types].concat()).expect_code(1).stderr;
