@@ -100,8 +100,8 @@ fn values_harm_no_form_of_an_answer() {
                 let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} {}", label()));
                 assert!(row.is_object(), "{}", label());
             }),
-            Some(&"csv") => assert!(delimited_rows(&text, b',').len() >= 1, "{}", label()),
-            Some(&"tsv") => assert!(delimited_rows(&text, b'\t').len() >= 1, "{}", label()),
+            Some(&"csv") => assert!(!delimited_rows(&text, b',').is_empty(), "{}", label()),
+            Some(&"tsv") => assert!(!delimited_rows(&text, b'\t').is_empty(), "{}", label()),
             Some(&"markdown") => {
                 let cells = |line: &str| line.replace("\\|", "").matches('|').count();
                 let titles = cells(text.lines().next().unwrap_or_default());

@@ -1,6 +1,5 @@
 //! Steps of a path through the inner objects of a collection, told as one: `["abc-123"]`, `[12]`.
 
-use super::reference_names::ReferenceNames;
 use super::rows::type_words;
 use crate::analysis::collections::{CollectionTypes, ElementFields, EntryNames};
 use crate::dump::OpenDump;
@@ -99,8 +98,11 @@ impl EntryNamer<'_> {
     ) -> bool {
         let Some(fields) = self.dump.collection_types().elements_of_type(collection) else { return false };
         let is_of = |names: &str, name: &str| names.split('|').any(|known| known == name);
-        let names = ReferenceNames { dump: self.dump, graph: self.graph, details: self.details };
-        examples.iter().all(|&(from, to)| match names.find_between(from, to) {
+        let name = |from: NodeId, to: NodeId| {
+            let nth = self.graph.references(from).position(|reference| reference.node == to && !reference.is_weak)?;
+            self.details.reference_name(self.graph, from, nth).ok()?
+        };
+        examples.iter().all(|&(from, to)| match name(from, to) {
             // Of arrays with keys beside it is not known here which is which.
             Some(ReferenceName::Element(_)) if fields.keys.or(fields.values).is_some() => false,
             Some(ReferenceName::Element(place)) => fields.slots_per_entry == 1 || is_set || place % 2 == 1,

@@ -9,9 +9,9 @@ use crate::input::{ObjectDetails, ReferenceName};
 /// Gives references their names.
 #[derive(Debug, Clone, Copy)]
 pub struct ReferenceNames<'d> {
-    pub(super) dump: &'d OpenDump,
-    pub(super) graph: &'d HeapGraph,
-    pub(super) details: &'d dyn ObjectDetails,
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    details: &'d dyn ObjectDetails,
 }
 
 impl<'d> ReferenceNames<'d> {
