@@ -522,6 +522,17 @@ impl CollectionTypes {
         self.elements.get(&type_id)
     }
 
+    /// Returns true if an object of a type, which one of a collection or inside one refers to, is inside as well. O(1).
+    pub fn is_inner_step(&self, graph: &HeapGraph, from: TypeId, to: TypeId) -> bool {
+        let is_array = |name: &str| name.ends_with("[]") || name.starts_with('[');
+        let is_collection = self.elements_of_type(to).is_some();
+        match self.elements_of_type(from) {
+            Some(from) if is_collection => from.inner.is_some(),
+            Some(_) if is_array(graph.type_name(to)) => true,
+            _ => !is_collection && self.is_collection_or_inside_one(to),
+        }
+    }
+
     /// The collections that a type's objects are. O(1).
     pub fn of_type(&self, type_id: TypeId) -> Option<&CollectionFields> {
         self.collections.get(&type_id)

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::collections::CollectionTypes;
 use super::root_paths::RootPath;
 use super::root_paths::display_rank;
 use crate::graph::{HeapGraph, Loader, NodeId, Root, TypeId};
@@ -34,8 +35,21 @@ pub struct MergedPathNode {
     pub objects: u64,
     /// Their weights, added up.
     pub weight_bytes: u64,
-    /// References by which objects of the row above hold objects of this one, evenly chosen among all.
+    /// Its objects are elements of the collections of the row above, and what leads to them in these is passed over.
+    pub is_of_elements: bool,
+    /// References by which objects of the row above, or inner objects of a collection, hold objects of this one, evenly
+    /// chosen among all.
     pub example_references: ExampleReferences,
+}
+
+impl MergedPathNode {
+    /// Adds what another row has.
+    fn add(&mut self, other: &MergedPathNode) {
+        self.chain_objects = self.chain_objects.max(other.chain_objects);
+        self.objects += other.objects;
+        self.weight_bytes = self.weight_bytes.saturating_add(other.weight_bytes);
+        self.example_references.extend(&other.example_references);
+    }
 }
 
 /// References that are evenly chosen among many.
@@ -78,6 +92,12 @@ impl ExampleReferences {
             }
         }
         self.seen_count += 1;
+    }
+
+    /// Counts those of another row too.
+    fn extend(&mut self, other: &ExampleReferences) {
+        other.chosen.iter().for_each(|&(from, to)| self.add(from, to));
+        self.seen_count += other.seen_count - other.chosen.len() as u64;
     }
 }
 
@@ -277,29 +297,99 @@ impl<'g, 'n> PathMerger<'g, 'n> {
     /// With what is below each row counted there too. The way to a class may have nothing else.
     fn into_merged_paths(self) -> MergedPaths {
         let mut merged = self.merged;
-        for row in (0..merged.rows.len()).rev() {
-            if let Some(above) = merged.rows[row].parent {
-                merged.rows[above].objects += merged.rows[row].objects;
-                merged.rows[above].weight_bytes =
-                    merged.rows[above].weight_bytes.saturating_add(merged.rows[row].weight_bytes);
-            }
-        }
-        let mut kept = 0;
-        let places: Vec<usize> = merged
-            .rows
-            .iter()
-            .map(|row| {
-                kept += usize::from(row.objects > 0);
-                kept.saturating_sub(1)
-            })
-            .collect();
-        merged.rows.retain(|row| row.objects > 0);
-        merged.rows.iter_mut().for_each(|row| row.parent = row.parent.map(|above| places[above]));
+        merged.add_up();
         merged
     }
 }
 
+/// Of a row: the collection that its objects are in, or are.
+#[derive(Debug, Clone, Copy)]
+struct OpenCollectionRow {
+    /// The row of the collection.
+    row: usize,
+    /// The collection that does the work for it, or itself.
+    working_type: TypeId,
+    /// Its elements are keys.
+    is_set: bool,
+    /// The row is of its inner objects.
+    is_inner: bool,
+}
+
 impl MergedPaths {
+    /// The same with elements of collections below the collections, not below the inner objects that lead to them: rows of
+    /// these stay where a path ends at them or another way goes on. `are_elements` is asked of the collection's type, whether
+    /// it is a set, and examples of references. O(rows).
+    pub fn without_inner_rows(
+        mut self,
+        graph: &HeapGraph,
+        types: &CollectionTypes,
+        are_elements: impl Fn(TypeId, bool, &ExampleReferences) -> bool,
+    ) -> Self {
+        // What ends at each row alone.
+        for row in 0..self.rows.len() {
+            let MergedPathNode { parent: Some(above), objects, weight_bytes, .. } = self.rows[row] else { continue };
+            self.rows[above].objects -= objects;
+            self.rows[above].weight_bytes = self.rows[above].weight_bytes.saturating_sub(weight_bytes);
+        }
+        let mut merged = MergedPaths { rows: Vec::new(), reached_objects: self.reached_objects };
+        let mut known: FxHashMap<(usize, TypeId, Option<u32>, bool), usize> = FxHashMap::default();
+        // By row of before: its row now, and the collection.
+        let mut places: Vec<(usize, Option<OpenCollectionRow>)> = Vec::with_capacity(self.rows.len());
+        for mut row in self.rows {
+            let type_id = row.type_id;
+            let mut open = None;
+            if let Some((mut above, collection)) = row.parent.map(|above| places[above]) {
+                let is_inner = types.is_inner_step(graph, merged.rows[above].type_id, type_id);
+                match collection {
+                    Some(collection) if is_inner => open = Some(OpenCollectionRow { is_inner, ..collection }),
+                    Some(OpenCollectionRow { row: of_collection, working_type, is_set, is_inner: true }) => {
+                        row.is_of_elements = are_elements(working_type, is_set, &row.example_references);
+                        above = if row.is_of_elements { of_collection } else { above };
+                    }
+                    _ => {}
+                }
+                (row.parent, row.depth) = (Some(above), merged.rows[above].depth + 1);
+            }
+            let key = row.parent.map(|above| (above, type_id, row.reference_name_number, row.is_of_elements));
+            let place = match key.and_then(|key| known.get(&key)) {
+                Some(&place) => place,
+                None => merged.rows.len(),
+            };
+            match merged.rows.get_mut(place) {
+                Some(same) => same.add(&row),
+                None => merged.rows.push(row),
+            }
+            known.extend(key.map(|key| (key, place)));
+            if let Some(rule) = types.elements_of_type(type_id) {
+                let own = OpenCollectionRow { row: place, working_type: type_id, is_set: false, is_inner: false };
+                let open = open.get_or_insert(own);
+                (open.working_type, open.is_set) = (type_id, open.is_set || rule.is_set);
+            }
+            places.push((place, open));
+        }
+        merged.add_up();
+        merged
+    }
+
+    /// Counts what is below each row there too, and takes out rows that have nothing.
+    fn add_up(&mut self) {
+        for row in (0..self.rows.len()).rev() {
+            if let Some(above) = self.rows[row].parent {
+                self.rows[above].objects += self.rows[row].objects;
+                self.rows[above].weight_bytes =
+                    self.rows[above].weight_bytes.saturating_add(self.rows[row].weight_bytes);
+            }
+        }
+        let mut kept = 0;
+        let kept_before = |row: &MergedPathNode| {
+            kept += usize::from(row.objects > 0);
+            kept.saturating_sub(1)
+        };
+        let places: Vec<usize> = self.rows.iter().map(kept_before).collect();
+        self.rows.retain(|row| row.objects > 0);
+        self.rows.iter_mut().for_each(|row| row.parent = row.parent.map(|above| places[above]));
+    }
+
     fn push_row(&mut self, root: Option<Root>, type_id: TypeId, step: Option<u32>, above: Option<usize>) -> usize {
         let depth = above.map_or(0, |above| self.rows[above].depth + 1);
         let (examples, chain_objects) = (ExampleReferences::default(), 1);
@@ -313,6 +403,7 @@ impl MergedPaths {
             chain_objects,
             objects: 0,
             weight_bytes: 0,
+            is_of_elements: false,
             example_references: examples,
         });
         self.rows.len() - 1

@@ -176,7 +176,7 @@ fn questions() -> Vec<(CommandLine, String)> {
             data: one.data,
         }),
     ));
-    let to = RootPathsOptions { with_weak_roots: true, with_loader_steps: true, ..RootPathsOptions::new(object()) };
+    let to = RootPathsOptions { with_weak_roots: true, with_all_steps: true, ..RootPathsOptions::new(object()) };
     let to = RootPathsOptions { scope: scope_of_object, ..to };
     for paths in [None, Some(1), Some(5)] {
         let limits = Limits { rows: paths.map(|paths| paths + 1), reverse: false };
@@ -193,7 +193,7 @@ fn questions() -> Vec<(CommandLine, String)> {
         let kept_rows = KeptRows::AtLeast("0.25%".parse().expect("a share"));
         let all =
             MergedPathsOptions { avoided_types: patterns("A"), limits, kept_rows, ..MergedPathsOptions::of(scope) };
-        let all = MergedPathsOptions { with_weak_roots: true, with_loader_steps: true, ..all };
+        let all = MergedPathsOptions { with_weak_roots: true, with_all_steps: true, ..all };
         questions.push((all.command_line(), text(&PathsQuestion::MergedToScope(all))));
     }
 

@@ -248,16 +248,17 @@ pub(crate) fn read_field_values(
         targets.dedup();
         let mut asked = asked.into_iter().peekable();
         visit_shown_values(dump, graph, &targets, |target, said| {
-            while let Some((_, node)) = asked.next_if(|(known, _)| *known == target) {
-                nodes.push((node, values.len() as u32));
-            }
-            values.push(match said {
-                Some(ShownValue::Text(text) | ShownValue::Name(text)) => FieldPathValue::Value(ShownValue::Text(text)),
-                Some(ShownValue::Primitive(value)) => {
-                    FieldPathValue::of(&value).unwrap_or(FieldPathValue::Object(target))
+            let value = match said {
+                Some(ShownValue::Text(text) | ShownValue::Name(text)) => {
+                    Some(FieldPathValue::Value(ShownValue::Text(text)))
                 }
-                _ => FieldPathValue::Object(target),
-            });
+                Some(ShownValue::Primitive(value)) => FieldPathValue::of(&value),
+                None => Some(FieldPathValue::Object(target)),
+            };
+            while let Some((_, node)) = asked.next_if(|(known, _)| *known == target) {
+                nodes.extend(value.is_some().then_some((node, values.len() as u32)));
+            }
+            values.extend(value);
         })?;
         nodes.sort_unstable();
         found.push(FieldValues { nodes, values });

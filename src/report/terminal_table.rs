@@ -174,7 +174,7 @@ fn title_width(column: &Column) -> usize {
 }
 
 /// A cell for people: digits in groups, texts escaped and no longer than they can be shown.
-fn cell_on_terminal(cell: &Cell<'_>, unit: ColumnUnit, style: &Style) -> String {
+pub(super) fn cell_on_terminal(cell: &Cell<'_>, unit: ColumnUnit, style: &Style) -> String {
     match cell {
         // Held for all rows that are drawn together; no more of it is ever shown.
         Cell::Text(text) => super::escape_controls(&cut_to_max_lines(text, style.width)).into_owned(),

@@ -4,16 +4,17 @@
 use std::io::{self, Write};
 
 use super::fit::{hidden_columns_note, wrap_sentence};
-use super::{Style, escape_controls, format_count};
+use super::terminal_table::cell_on_terminal;
+use super::{Style, Table, escape_controls, format_count};
 use crate::names::{FigureWidth, display_columns, min_name_columns, row_lines, shown_figure_indices};
 
 /// A tree on a terminal. Rows are made one by one.
 pub struct Outline<'a> {
     /// Title of each figure, and its order among those that go where the terminal is too narrow: the highest goes first,
     /// 0 stays.
-    pub figures: Vec<(&'static str, u8)>,
+    pub figures: Vec<(&'a str, u8)>,
     /// The title of the rows.
-    pub row_title: &'static str,
+    pub row_title: &'a str,
     /// Write the titles.
     pub has_header: bool,
     /// Of each row: levels above it, at most one more than the row before, and rows of its level that were left out
@@ -84,7 +85,27 @@ pub fn indents_of(places: &[(u32, u64)]) -> Vec<Indent> {
     indents.collect()
 }
 
-impl Outline<'_> {
+impl<'a> Outline<'a> {
+    /// A table as a tree: its last column has the names.
+    pub fn of_table(table: &'a Table<'_>, depths_and_hidden_counts: Vec<(u32, u64)>, style: &'a Style) -> Self {
+        let (name, figures) = table.columns.split_last().map_or(("", &[][..]), |(name, rest)| (&*name.title, rest));
+        Outline {
+            figures: figures.iter().map(|column| (&*column.title, column.hide_priority)).collect(),
+            row_title: name,
+            has_header: style.has_header,
+            depths_and_hidden_counts,
+            options_for_all: "-n 0",
+            row_at: Box::new(|at| {
+                let cells = (table.row_at)(at);
+                let texts =
+                    cells.iter().zip(&table.columns).map(|(cell, column)| cell_on_terminal(cell, column.unit, style));
+                let mut texts: Vec<String> = texts.collect();
+                let name = texts.pop().unwrap_or_default();
+                OutlineRow { figures: texts, name, ..OutlineRow::default() }
+            }),
+        }
+    }
+
     fn figures_line(&self, texts: &[String], columns: &[(usize, usize)]) -> String {
         let figure = |(at, width): &(usize, usize)| {
             format!("{:>width$}{:GAP_COLUMNS$}", texts.get(*at).map_or("", String::as_str), "")
@@ -109,7 +130,7 @@ pub(super) fn write_outline(tree: &Outline<'_>, out: &mut dyn Write, style: &Sty
     let indent_of = |level: usize, most: usize| GAP_COLUMNS * level.min(most);
     let names = measured.iter().zip(&indents).map(|(row, indent)| {
         let before = indent_of(indent.level, style.width / 4 / GAP_COLUMNS) + display_columns(&row.start);
-        before + min_name_columns(&escape_controls(&row.name))
+        before + min_name_columns(&escape_controls(&row.name)).max(MIN_NAME_COLUMNS)
     });
     let shown = shown_figure_indices(&figures, names.max().unwrap_or(0).min(style.width * 3 / 5), style.width);
     let columns: Vec<(usize, usize)> = shown.iter().map(|at| (*at, figures[*at].columns - GAP_COLUMNS)).collect();

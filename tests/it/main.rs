@@ -33,6 +33,7 @@ mod fleet;
 mod golden;
 mod heapgraph;
 mod histograms;
+mod hostile_values;
 mod hprof;
 mod hprof_damage;
 mod hprof_groups;

@@ -72,6 +72,16 @@ fn sums_never_overflow_and_what_is_no_number_is_counted() {
     assert_eq!(by_ratio[2].1, json!(-3));
 }
 
+#[test]
+fn sums_of_what_is_no_number_are_refused() {
+    for (class, path) in [("=java.lang.Thread", ".name"), ("=java.lang.Thread", ".contextClassLoader")] {
+        for function in ["--sum", "--min", "--max", "--mean"] {
+            let wrong = run(&["stats", ZOO, "--type", class, function, path]).expect_code(2).stderr;
+            assert!(wrong.contains(path) && wrong.contains(&format!("--by {path}")), "{wrong}");
+        }
+    }
+}
+
 /// What rows say is what `list` says of each object, added up here.
 #[test]
 fn figures_of_fields_are_those_of_the_objects() {
@@ -148,8 +158,45 @@ fn a_class_has_its_own_objects_and_those_of_all_that_extend_it() {
         assert_eq!(row["shallow_bytes_with_subclasses"], found["matching_bytes"], "{class}");
     }
     let drawn = run(&["stats", ZOO, "--by", "superclass", "--tree", "-p", "-n", "2"]).expect_code(0).stdout;
-    assert!(drawn.contains("  Object\n") && drawn.contains("    byte[]\n"), "{drawn}");
+    assert!(drawn.contains("  java.lang.Object\n") && drawn.contains("    byte[]\n"), "{drawn}");
     assert!(run(&["stats", ZOO, "--tree"]).expect_code(2).stderr.contains("add --by superclass"));
+}
+
+/// 1,200 classes with long names, each of which extends the one before: lines stay as wide as the terminal, and say how deep they
+/// are.
+#[test]
+fn deep_class_trees_are_read_on_a_terminal() {
+    let mut dump = JavaDump::new();
+    let mut class = dump.class("java.lang.Object", 0, &[], &[]);
+    for level in 1..1200u64 {
+        let kept = class;
+        class = dump.class(&format!("com.example.shop.warehouse.persistence.Level{level}"), class, &[], &[]);
+        let twin = dump.class(&format!("com.example.shop.warehouse.persistence.Twin{level}"), kept, &[], &[]);
+        dump.instance(16 * level, class, &[]);
+        dump.instance(0x10_0000 + 16 * level, twin, &[]);
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("deep.hprof");
+    std::fs::write(&path, dump.finish()).expect("written");
+    let tree = ["stats", &path.display().to_string(), "--by", "superclass", "--tree", "-q"].map(String::from);
+    let ask = |words: &[&str]| {
+        let mut command = crate::common::cmd::heapdump(
+            &tree.iter().map(String::as_str).chain(words.iter().copied()).collect::<Vec<_>>(),
+        );
+        command.env("COLUMNS", "80");
+        crate::common::cmd::finish(command).expect_code(0)
+    };
+    let drawn = ask(&["-p", "-n", "0"]).stdout;
+    assert!(drawn.lines().all(|line| line.chars().count() <= 80), "{drawn}");
+    assert!(
+        drawn.contains("Level490\n") && drawn.contains("(490) ") && drawn.contains("(N): a row N levels down"),
+        "{drawn}"
+    );
+    assert!(drawn.lines().nth(3).is_some_and(|titles| titles.trim_end().ends_with("Class")), "{drawn}");
+    let rows = ask(&["-f", "json"]).json()["groups"].as_array().expect("rows").clone();
+    assert_eq!(rows[0]["objects_with_subclasses"], json!(2 * 1199));
+    let deepest = rows.iter().map(|row| row["level"].as_u64().expect("a number")).max();
+    assert!(deepest >= Some(499), "{deepest:?}");
 }
 
 #[test]
@@ -161,6 +208,8 @@ fn subclasses_are_named_where_a_class_has_no_objects_of_its_own() {
     let classes: std::collections::BTreeSet<&str> = classes.collect();
     let hint = format!("; {} objects of {} subclasses: --instanceof", found["matching_objects"], classes.len());
     assert!(none.trim_end().ends_with(&hint), "{none} {hint}");
+    let unknown = run(&["list", ZOO, "--instanceof", "com.acme.Payable"]).expect_code(1).stderr;
+    assert!(unknown.contains("--instanceof com.acme.Payable; a dump says superclasses, not interfaces"), "{unknown}");
     // Where it is not the type that is missing, nothing is said of subclasses.
     for types in [&[][..], &["--type", "=java.util.HashMap"]] {
         let none = run(&[&["list", ZOO, "--where", "shallow > 1GiB"], types].concat()).expect_code(1).stderr;
@@ -495,6 +544,10 @@ fn queues_and_maps_have_their_elements_in_order() {
     );
     let map = dump.class("java.util.HashMap", object, &[("size", Held::Int(0)), ("table", reference)], &[]);
     let linked = dump.class("java.util.LinkedHashMap", map, &[("head", reference)], &[]);
+    let fields = [("head", reference), ("tail", reference)];
+    let uncounted = dump.class("java.util.concurrent.ConcurrentLinkedQueue", object, &fields, &[]);
+    let fields = [("item", reference), ("next", reference)];
+    let uncounted_node = dump.class("java.util.concurrent.ConcurrentLinkedQueue$Node", object, &fields, &[]);
     let fields = [("key", reference), ("value", reference), ("next", reference)];
     let entry = dump.class("java.util.HashMap$Node", object, &fields, &[]);
     let linked_entry = dump.class("java.util.LinkedHashMap$Entry", entry, &[("after", reference)], &[]);
@@ -521,7 +574,14 @@ fn queues_and_maps_have_their_elements_in_order() {
     dump.instance(0x410, map, &[Held::Int(1), refer(0x420)]);
     dump.references(0x420, array, &[0x430]);
     dump.instance(0x430, entry, &[refer(0), refer(b), refer(0)]);
-    [0x210, 0x300, 0x400, 0x410].into_iter().for_each(|id| dump.root(id));
+    // Its tail is the last but one.
+    let order = dump.class("shop.Order", object, &[], &[]);
+    dump.instance(0x500, uncounted, &[refer(0x510), refer(0x530)]);
+    for (id, item) in [(0x510, 0), (0x520, a), (0x530, b), (0x540, 0x600)] {
+        dump.instance(id, uncounted_node, &[refer(item), refer(if id == 0x540 { 0 } else { id + 16 })]);
+    }
+    dump.instance(0x600, order, &[]);
+    [0x210, 0x300, 0x400, 0x410, 0x500].into_iter().for_each(|id| dump.root(id));
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("queues.hprof");
     std::fs::write(&path, dump.finish()).expect("written");
@@ -550,6 +610,8 @@ fn queues_and_maps_have_their_elements_in_order() {
         [name("0x140", "=java.util.LinkedHashMap$Entry"), name("0x100", "=java.util.LinkedHashMap$Entry")],
         [json!("[2]"), json!("[0]")]
     );
+    assert_eq!(entries("0x500").len(), 3);
+    assert_eq!(name("0x600", "=shop.None"), json!("[2]"));
 }
 
 fn pair(both: Value) -> [Value; 2] {
@@ -717,6 +779,34 @@ fn paths_tell_elements_by_their_keys() {
     assert!(drawn.contains("[\"abc \\\"1\\\"\"]") && !drawn.contains("HashMap$Node"), "{drawn}");
     let all = run(&["roots", "0x2d0", &path, "-q", "--pretty", "--all-steps"]).expect_code(0).stdout;
     assert!(all.contains("HashMap$Node"), "{all}");
+    // Merged: of the orders in the map, in the list and in the set, and to one of them.
+    let merged = |words: &[&str]| run(&[&["roots", &path, "-q", "-p"], words].concat()).expect_code(0).stdout;
+    let rows = |drawn: &str| -> Vec<String> {
+        let last = |line: &str| line.rsplit("→ ").next().unwrap_or_default().to_string();
+        drawn.lines().skip(4).map(last).collect()
+    };
+    let expected = [
+        ".orders  java.util.HashMap",
+        "[*]  shop.Order",
+        ".lines  java.util.ArrayList",
+        "[*]  shop.Order",
+        ".lines  java.util.HashSet",
+        "[*]  shop.Order",
+    ];
+    let drawn = merged(&["--type", "=shop.Order"]);
+    assert_eq!(rows(&drawn), expected, "{drawn}");
+    let of_one = run(&["roots", "0x2d0", &path, "-q", "-p", "--merge"]).expect_code(0).stdout;
+    assert_eq!(of_one.matches("[*]").count(), 3, "{of_one}");
+    assert!(merged(&["--type", "=shop.Order", "--all-steps"]).contains(".table  java.util.HashMap$Node[]"));
+    // A path that ends inside a collection, and one to a key of a map, are told whole; so is all in JSON.
+    assert!(merged(&["--type", "java.util.HashMap$Node"]).contains(".next  java.util.HashMap$Node"));
+    let of_key = merged(&["--type", "=java.lang.String"]);
+    assert!(
+        of_key.contains(".key  java.lang.String") && of_key.contains(".table  java.util.HashMap$Node[]"),
+        "{of_key}"
+    );
+    let tree = run(&["roots", &path, "-q", "-f", "json", "--type", "=shop.Order"]).expect_code(0).stdout;
+    assert!(tree.contains("HashMap$Node[]"), "{tree}");
     // The same way as a path of fields.
     let selected = [".orders[\"abc \"\"1\"\"\"].lines[2].lines.size", ".orders.size", ".orders[x].lines"];
     let args = ["list", &path, "-q", "-f", "json", "--type", "=shop.Store", "--select", &selected.join(",")];
@@ -865,6 +955,12 @@ fn diffs_and_trends_are_grouped_as_histograms() {
                 .map(|keys| keys.map(|key| row[key].as_u64().expect("a number")));
             assert_eq!(found, [of_dump(0), of_dump(1)], "{by} {name}");
         }
+    }
+    // In so many hours as lie between the times of the two.
+    let trend = run(&["trend", SHOPS[0], SHOPS[1], "--by", ".size", "-q", "-f", "json"]).expect_code(0).json();
+    for row in trend["groups"].as_array().expect("groups").iter().chain([&trend["total"]]) {
+        let grown = row["growth_bytes"].as_f64().expect("a number");
+        assert_eq!(row["bytes_per_hour"].as_f64(), Some((grown * 3600.0 / 1.283).round()), "{row}");
     }
     let histogram = "fixtures/sos_dumpheap/core3.txt";
     for question in [&["--sum", ".size"][..], &["--off-heap"], &["--by", ".size"]] {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::cmd::{project, run, run_with_input};
 use crate::common::synth_v8::{Node, node as made, v8_nodes};
@@ -461,6 +461,66 @@ fn fields_and_entries_of_a_large_map_are_read_in_one_pass() {
     let names = shown["references"].as_array().expect("rows").iter().filter_map(|row| row["reference"].as_str());
     let names: Vec<&str> = names.collect();
     assert_eq!(names.first_chunk(), Some(&["Map key", "Map[\"k0\"]", "Map key", "Map[\"k1\"]"]));
+}
+
+/// A map and a set of classes that extend these, with constants as V8 names them now and as it did before version 13.
+#[test]
+fn entries_of_what_extends_maps_and_sets() {
+    let nodes = [
+        made("synthetic", "", 0).edge("shortcut", "a", 1).edge("shortcut", "b", 10).edge("shortcut", "c", 7),
+        made("object", "Cache", 32).edge("property", "limit", 3).edge("internal", "table", 2),
+        // Two buckets: the first entry is in slot 5.
+        made("array", "", 16 + 8 * (3 + 7 * 2))
+            .edge("internal", "5", 3)
+            .edge("internal", "6", 4)
+            .edge("internal", "8", 5)
+            .edge("internal", "9", 6)
+            .edge("internal", "11", 7)
+            .edge("internal", "12", 8),
+        made("string", "a", 16),
+        made("hidden", "true", 0),
+        made("hidden", "system / Oddball", 48).edge("hidden", "0", 12),
+        made("hidden", "undefined", 0),
+        made("object", "Session", 16)
+            .edge("property", "on", 4)
+            .edge("property", "gone", 5)
+            .edge("property", "other", 6),
+        made("hidden", "system / Oddball", 48).edge("internal", "map", 9).edge("hidden", "0", 13),
+        made("hidden", "system / Map", 8),
+        made("object", "Tags", 32).edge("internal", "table", 11),
+        made("array", "", 16 + 8 * (3 + 5 * 2)).edge("internal", "5", 3).edge("internal", "7", 8),
+        made("string", "null", 16),
+        made("string", "false", 16),
+        made("hidden", "system / Oddball", 48),
+    ];
+    let (_folder, path) = written(&nodes);
+    let shown = |id: &str, words: &[&str]| {
+        run(&[&["show", id, "-q", "-f", "json"], words, &[&path]].concat()).expect_code(0).json()
+    };
+    let entries = |id: &str| -> Vec<Value> {
+        let rows = shown(id, &["--entries"])["entries"].as_array().expect("entries").clone();
+        let said = |end: &Value| end.get("value").or(end.get("id")).unwrap_or(end).clone();
+        rows.iter().map(|row| json!([row.get("key").map(said), said(&row["value"])])).collect()
+    };
+    assert_eq!(entries("@3"), [json!(["a", true]), json!([null, "undefined"]), json!(["@15", false])]);
+    assert_eq!(entries("@21"), [json!([null, "a"]), json!([null, false])]);
+    let session = json!({"@type": "Session", "@id": "@15", "on": true, "gone": null, "other": "undefined"});
+    assert_eq!(
+        shown("@3", &["--deep", "2"])["json"],
+        json!([{"key": "a", "value": true}, {"key": null, "value": "undefined"}, {"key": session, "value": false}])
+    );
+    assert_eq!(shown("@21", &["--deep", "1"])["json"], json!(["a", false]));
+    let drawn = run(&["show", "@3", "--entries", "-p", "-q", &path]).expect_code(0).stdout;
+    for words in ["\"a\" → true", "null → undefined", "Session @15 → false"] {
+        assert!(drawn.contains(words), "{words}\n{drawn}");
+    }
+    let fields = ["list", "-q", "-f", "json", "-t", "Session", "--select", ".on,.gone,.other", &path];
+    let fields = run(&fields).expect_code(0).json()["objects"][0]["fields"].clone();
+    assert_eq!(fields, json!({".on": true, ".gone": null, ".other": "undefined"}));
+    let groups = run(&["stats", "-q", "-f", "json", "-t", "Session", "--by", ".gone", &path]).expect_code(0).json();
+    assert_eq!(groups["groups"][0]["group"], "(null)");
+    // An oddball without its word says nothing.
+    assert!(shown("@29", &[])["object"].get("value").is_none());
 }
 
 #[test]

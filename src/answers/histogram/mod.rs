@@ -97,7 +97,9 @@ fn histogram_of_objects(
     };
     let (estimates, estimate) = if graph.is_sample() { groups.estimates_and_total() } else { Default::default() };
     let figures = if graph.is_sample() { &OBJECT_FIGURES[..] } else { &OBJECT_FIGURES[..4] };
-    let mut rows: Vec<HistogramRow> = Vec::new();
+    let mut group_count = tallies.iter().filter(|tally| tally.objects > 0).count();
+    // Of a field's values there may be millions: no row is copied to make room for the next.
+    let mut rows = Vec::with_capacity(group_count);
     let mut sum = GroupTally::default();
     for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
         sum.add(tally);
@@ -145,7 +147,6 @@ fn histogram_of_objects(
         matching_objects: sum.objects,
         matching_bytes: sum.shallow_bytes,
     });
-    let mut group_count = tallies.iter().filter(|tally| tally.objects > 0).count();
     if options.group_by.is_by_owner() {
         group_count = rows.len();
     }

@@ -49,8 +49,9 @@ pub struct MergedPathsOptions {
     pub avoided_types: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
     pub with_weak_roots: bool,
-    /// The steps from a loader to a class are rows, not one. Default: no.
-    pub with_loader_steps: bool,
+    /// The steps from a loader to a class are rows, not one, and the inner objects of collections are, which are none. Default:
+    /// no.
+    pub with_all_steps: bool,
     /// Number of rows of each level. Rows are never reversed.
     pub limits: Limits,
     /// Rows that are kept. Default: all.
@@ -69,7 +70,7 @@ impl MergedPathsOptions {
             scope,
             avoided_types: Vec::new(),
             with_weak_roots: false,
-            with_loader_steps: false,
+            with_all_steps: false,
             limits: Limits::default(),
             kept_rows: KeptRows::All,
         }
@@ -80,7 +81,7 @@ impl MergedPathsOptions {
         let mut line = CommandLine::new("roots");
         line.add_repeated_option("--exclude", self.avoided_types.iter().map(TypePattern::text));
         line.add_switch("--all-kinds", self.with_weak_roots);
-        line.add_switch("--all-steps", self.with_loader_steps);
+        line.add_switch("--all-steps", self.with_all_steps);
         if let KeptRows::AtLeast(Threshold::Share(share)) = self.kept_rows {
             line.add_option("--min-percent", Some(&share.to_string()));
         }
@@ -231,8 +232,11 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
     let is_wanted = |node| scope.contains(node);
     let merging =
-        MergeOptions { includes_weak_roots: options.with_weak_roots, shows_loader_steps: options.with_loader_steps };
-    let merged = merge_root_paths(graph, is_wanted, is_avoided, merging, weight_of, name_of);
+        MergeOptions { includes_weak_roots: options.with_weak_roots, shows_loader_steps: options.with_all_steps };
+    let mut merged = merge_root_paths(graph, is_wanted, is_avoided, merging, weight_of, name_of);
+    if !options.with_all_steps {
+        merged = without_inner_rows(dump, merged);
+    }
     Ok(MergedRootPaths {
         object: None,
         path_count: None,
@@ -267,8 +271,11 @@ pub fn merged_paths_to<'d>(
     let mut number_of = names.map(|names| ReferenceNameNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.number_of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as ReferenceNameNumberer<'_>);
-    let merged =
-        merge_paths_to_object(graph, found.iter().flat_map(RootPaths::iter), options.with_loader_steps, name_of);
+    let mut merged =
+        merge_paths_to_object(graph, found.iter().flat_map(RootPaths::iter), options.with_all_steps, name_of);
+    if !options.with_all_steps {
+        merged = without_inner_rows(dump, merged);
+    }
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),
         pattern: None,
@@ -279,6 +286,15 @@ pub fn merged_paths_to<'d>(
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows::new(dump, graph, kept_rows, merged, options.limits, true),
         avoids_types: !options.avoided_types.is_empty(),
+    })
+}
+
+/// With elements of known collections below the collections.
+fn without_inner_rows(dump: &OpenDump, merged: MergedPaths) -> MergedPaths {
+    let Some((graph, names)) = dump.graph().zip(ReferenceNames::of(dump)) else { return merged };
+    let namer = names.entry_namer();
+    merged.without_inner_rows(graph, dump.collection_types(), |collection, is_set, examples| {
+        namer.are_elements(collection, is_set, examples.chosen())
     })
 }
 
@@ -369,7 +385,10 @@ impl<'d> LazyTree for MergedPathRows<'d> {
         let row = &self.merged.rows[number as usize];
         MergedPathRow {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
-            reference: self.names.and_then(|names| names.of_examples(row.example_references.chosen())),
+            reference: match row.is_of_elements {
+                true => Some("[*]".into()),
+                false => self.names.and_then(|names| names.of_examples(row.example_references.chosen())),
+            },
             type_name: self.graph.type_name(row.type_id),
             class_text: match row.class_and_loader {
                 Some((class, loader)) => {

@@ -37,8 +37,9 @@ pub struct RootPathsOptions {
     pub with_weak_roots: bool,
     /// Number of paths that are shown to people; data has all.
     pub limits: Limits,
-    /// People see the steps from a loader to a class too, which every class of a program has.
-    pub with_loader_steps: bool,
+    /// People see the steps from a loader to a class too, which every class of a program has, and the inner objects of
+    /// collections.
+    pub with_all_steps: bool,
 }
 
 impl RootPathsOptions {
@@ -52,7 +53,7 @@ impl RootPathsOptions {
             avoided_types: Vec::new(),
             with_weak_roots: false,
             limits,
-            with_loader_steps: false,
+            with_all_steps: false,
         }
     }
 
@@ -62,7 +63,7 @@ impl RootPathsOptions {
         line.add_option("--paths", Some(&self.max_paths.unwrap_or(0).to_string()));
         line.add_repeated_option("--exclude", self.avoided_types.iter().map(TypePattern::text));
         line.add_switch("--all-kinds", self.with_weak_roots);
-        line.add_switch("--all-steps", self.with_loader_steps);
+        line.add_switch("--all-steps", self.with_all_steps);
         line.add_option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         line.add_option("--domain", self.scope.section.as_deref());
         line.add_word(self.object.to_string());
@@ -92,7 +93,7 @@ pub struct RootPathsAnswer<'d> {
     pub shown_count: usize,
     /// People see all steps of them.
     #[serde(skip)]
-    pub with_loader_steps: bool,
+    pub with_all_steps: bool,
 }
 
 impl RootPathsAnswer<'_> {
@@ -229,7 +230,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
         paths,
         roots_inferred: graph.roots_inferred(),
         has_class_objects: !graph.types().class_objects().is_empty(),
-        with_loader_steps: options.with_loader_steps,
+        with_all_steps: options.with_all_steps,
     })
 }
 

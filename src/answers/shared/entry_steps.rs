@@ -1,9 +1,10 @@
 //! Steps of a path through the inner objects of a collection, told as one: `["abc-123"]`, `[12]`.
 
 use super::rows::type_words;
-use crate::analysis::collections::{CollectionTypes, ElementFields};
+use crate::analysis::collections::{CollectionTypes, ElementFields, EntryNames};
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NodeId};
+use crate::filter::{CollectionReader, ElementPart};
+use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::{ObjectDetails, ReferenceName, ShownValue, Value};
 
 /// Inner objects that are one step, at most: of a longer chain each is told.
@@ -43,13 +44,8 @@ impl OpenCollection {
         let type_id = graph.type_of(node);
         let is_collection = types.elements_of_type(type_id).is_some();
         if let Some(collection) = self.collection {
-            let before = types.elements_of_type(graph.type_of(*self.inner.last().unwrap_or(&collection)));
-            let is_inner = match before {
-                Some(before) if is_collection => before.inner.is_some(),
-                Some(_) if is_array_type(graph.type_name(type_id)) => true,
-                _ => !is_collection && types.is_collection_or_inside_one(type_id),
-            };
-            if is_inner && self.inner.len() < MAX_INNER_OBJECTS {
+            let before = graph.type_of(*self.inner.last().unwrap_or(&collection));
+            if types.is_inner_step(graph, before, type_id) && self.inner.len() < MAX_INNER_OBJECTS {
                 self.inner.push(node);
                 return None;
             }
@@ -60,10 +56,6 @@ impl OpenCollection {
         let type_name = |node: &NodeId| graph.type_name(graph.type_of(*node)).to_string();
         Some(EntryStep { name, inner_types: inner.iter().map(type_name).collect() })
     }
-}
-
-fn is_array_type(name: &str) -> bool {
-    name.ends_with("[]") || name.starts_with('[')
 }
 
 impl EntryNamer<'_> {
@@ -89,10 +81,37 @@ impl EntryNamer<'_> {
         if is_it(value).is_some() {
             return match key {
                 Some(key) => self.key_text(entry.get(key)?),
-                None => self.place_in_chain(fields, &values, holder, inner, value?).map(|place| format!("[{place}]")),
+                None => self
+                    .place_in_chain(fields, &values, (holder, element), inner, value?)
+                    .map(|place| format!("[{place}]")),
             };
         }
         is_it(key).filter(|_| is_set || value.is_none()).and_then(|key| self.key_text(key))
+    }
+
+    /// Returns true if references of inner objects of collections of a type lead to elements, as far as examples say so.
+    pub(in crate::answers) fn are_elements(
+        &self,
+        collection: TypeId,
+        is_set: bool,
+        examples: &[(NodeId, NodeId)],
+    ) -> bool {
+        let Some(fields) = self.dump.collection_types().elements_of_type(collection) else { return false };
+        let is_of = |names: &str, name: &str| names.split('|').any(|known| known == name);
+        let name = |from: NodeId, to: NodeId| {
+            let nth = self.graph.references(from).position(|reference| reference.node == to && !reference.is_weak)?;
+            self.details.reference_name(self.graph, from, nth).ok()?
+        };
+        examples.iter().all(|&(from, to)| match name(from, to) {
+            // Of arrays with keys beside it is not known here which is which.
+            Some(ReferenceName::Element(_)) if fields.keys.or(fields.values).is_some() => false,
+            Some(ReferenceName::Element(place)) => fields.slots_per_entry == 1 || is_set || place % 2 == 1,
+            Some(ReferenceName::Field(_, name)) => {
+                let EntryNames { key, value, .. } = &fields.entry;
+                if is_set || value.is_empty() { is_of(key, &name) } else { is_of(value, &name) }
+            }
+            _ => false,
+        })
     }
 
     fn name_in_array(
@@ -138,7 +157,7 @@ impl EntryNamer<'_> {
         &self,
         fields: &ElementFields,
         values: &[Value],
-        holder: NodeId,
+        (holder, element): (NodeId, NodeId),
         inner: &[NodeId],
         value: usize,
     ) -> Option<u64> {
@@ -147,7 +166,13 @@ impl EntryNamer<'_> {
         let entries: Vec<NodeId> = entries.copied().filter(|node| *node != holder).collect();
         let (first, _) = fields.first.as_ref().filter(|(_, through)| through.is_empty())?;
         if values.get(*first) != Some(&Value::Object(*entries.first()?)) {
-            let size = match values.get(fields.size?)? {
+            let Some(size) = fields.size else {
+                // It does not count its elements: they are read.
+                let found = CollectionReader::of(self.dump, self.graph).ok()?.elements(holder, usize::MAX).ok()??;
+                let is_it = |(_, held): &(ElementPart, ElementPart)| held.object() == Some(element);
+                return found.elements.iter().position(is_it).map(|place| place as u64);
+            };
+            let size = match values.get(size)? {
                 // A counter of its own: that of a queue for several threads.
                 Value::Object(counter) => self.values_of(*counter)?.into_iter().next()?,
                 size => size.clone(),

@@ -43,6 +43,8 @@ pub(in crate::answers) fn groups_by_field(
         target_nodes: NodeSet::new(count),
         ..FieldGroups::default()
     };
+    // Dumps have no fields of class objects.
+    graph.types().class_objects().iter().for_each(|(class, _)| found.group_of_node[class.index()] = 0);
     let is_wanted = |end: &&PathEnd| types.is_none_or(|types| types.contains(graph.type_of(end.node)));
     let shared = Mutex::new(&mut found);
     let add = |ends: &[PathEnd]| {

@@ -375,7 +375,9 @@ pub(in crate::answers) fn loaders_of_repeated_names(
     of: &[u32],
 ) -> Vec<Option<LoaderRow>> {
     let types = graph.types();
-    if types.ids().all(|type_id| types.loader(type_id) == Loader::Unknown) {
+    // Groups of values, of places and the like have no loaders either.
+    let has_loaders = || types.ids().any(|type_id| types.loader(type_id) != Loader::Unknown);
+    if groups.first_type_by_group.is_empty() || !has_loaders() {
         return vec![None; of.len()];
     }
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();

@@ -125,7 +125,7 @@ pub struct ClassPlace {
     pub shallow_bytes_with_subclasses: u64,
     /// Rows of its level that were left out, and would stand after it.
     #[serde(skip)]
-    pub(in crate::answers) hidden_after: usize,
+    pub(crate) hidden_after: usize,
 }
 
 /// A number of a field, or of several added up.

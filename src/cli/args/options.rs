@@ -207,7 +207,7 @@ pub(crate) struct WhereArgs {
     filter: Vec<String>,
     /// Keep objects whose class, one of its superclasses or an interface of the JDK matches; PATTERN as for --type
     #[arg(long = "instanceof", value_name = "PATTERN", hide_short_help = true)]
-    instance_of: Vec<String>,
+    pub(in crate::cli) instance_of: Vec<String>,
 }
 
 /// Objects that are asked for.

@@ -10,7 +10,7 @@ use crate::cli::args::data_args::DataArgs;
 use crate::cli::args::options::{CommonArgs, RowArgs, ScopeArgs};
 use crate::cli::terminal::{ask_dump::ask, session::Session};
 use crate::filter::FieldSelection;
-use crate::report::Format;
+use crate::report::{Format, json_text};
 
 /// The objects themselves, one a row
 ///
@@ -57,8 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
             // What is nested is no cell of a table.
             false if options.data.is_some() && args.common.output.style().format == Format::JsonLines => {
-                let line = |row| serde_json::to_string(&row).unwrap_or_default();
-                session.print_lines(answer.objects.iter().map(line))?;
+                session.print_lines(answer.objects.iter().map(|row| json_text(&row)))?;
             }
             false => {
                 session.print_answer(&answer, &args.common.output)?;

@@ -137,7 +137,7 @@ impl Args {
             let options = MergedPathsOptions {
                 avoided_types: avoided,
                 with_weak_roots: all_kinds,
-                with_loader_steps: all_steps,
+                with_all_steps: all_steps,
                 limits,
                 kept_rows,
                 ..MergedPathsOptions::of(scope)
@@ -159,7 +159,7 @@ impl Args {
             avoided_types: avoided,
             with_weak_roots: all_kinds,
             limits,
-            with_loader_steps: all_steps,
+            with_all_steps: all_steps,
             ..to
         };
         Ok((

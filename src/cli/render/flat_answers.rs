@@ -11,16 +11,15 @@ use crate::answers::secrets::SecretRow;
 use crate::answers::strings::TextRow;
 use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
 use crate::answers::{Figure, Secrets, StringsAnswer, Waste};
-use crate::report::{Column, ColumnUnit, Columns, Present, Style, Table, TextPage, count_with_noun, escape_controls};
+use crate::report::{
+    Column, ColumnUnit, Columns, Outline, Present, Style, Table, TextPage, count_with_noun, escape_controls,
+};
 
 /// Figures of a class with all that extend it.
 const WITH_SUBCLASSES: [Figure; 2] = [
     Figure::count("objects_with_subclasses", "With subclasses #"),
     Figure::bytes("shallow_bytes_with_subclasses", "With subclasses", "shallow_bytes_with_subclasses"),
 ];
-
-/// Deep rows are not pushed off the screen.
-const MAX_INDENTED_LEVELS: usize = 40;
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
@@ -42,9 +41,11 @@ impl Present for Histogram {
             )
         });
         let is_tree = rows.first().is_some_and(|row| row.class_place.is_some());
+        let name_figure = self.group_by.figure();
+        let name_figure = if is_tree { name_figure.with_title("Class") } else { name_figure };
         let place = |row: &mut &HistogramRow| row.class_place.as_deref().copied().unwrap_or_default();
         let columns = columns
-            .add_if(is_tree, WITH_SUBCLASSES[0], move |row| place(row).objects_with_subclasses)
+            .add_if(is_tree, hideable_column(WITH_SUBCLASSES[0], 2), move |row| place(row).objects_with_subclasses)
             .add_if(is_tree, WITH_SUBCLASSES[1], move |row| place(row).shallow_bytes_with_subclasses)
             .add_if(is_tree && !style.is_for_people(), LEVEL, move |row| place(row).level);
         let fields = rows.iter().find_map(|row| row.field_figures.as_deref());
@@ -69,16 +70,9 @@ impl Present for Histogram {
             .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
                 row.location.map_or(String::new(), |location| location.text())
             })
-            .add(self.group_by.figure(), move |row| {
-                let name = group_name(row, &style);
-                match &row.class_place {
-                    Some(place) if style.is_for_people() => {
-                        let indent = 2 * (place.level as usize).min(MAX_INDENTED_LEVELS);
-                        Some(format!("{:indent$}{name}", "").into())
-                    }
-                    // A section without a name.
-                    _ => Some(name).filter(|name| !style.is_for_people() || !name.is_empty()),
-                }
+            .add(name_figure, move |row| {
+                // A section without a name.
+                Some(group_name(row, &style)).filter(|name| !style.is_for_people() || !name.is_empty())
             })
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
@@ -90,7 +84,11 @@ impl Present for Histogram {
         }
         page.line("");
         let table = self.table(&style);
-        page.draw_table(&table);
+        let places = self.rows.as_slice().iter().map_while(|row| row.class_place.as_ref());
+        match places.map(|place| (place.level, place.hidden_after as u64)).collect::<Vec<_>>() {
+            places if places.is_empty() => page.draw_table(&table),
+            places => page.draw_tree(&Outline::of_table(&table, places, &style)),
+        }
     }
 }
 

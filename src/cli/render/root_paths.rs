@@ -61,15 +61,14 @@ impl Present for RootPathsAnswer<'_> {
         let lines = PathLines::new(&self.paths, Some(OBJECTS_AT_EACH_END)).with_values();
         for (number, path) in self.paths.iter().take(self.shown_count).enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
-            let (first, loader) =
-                path.class_and_loader_places().filter(|_| !self.with_loader_steps).unwrap_or_default();
+            let (first, loader) = path.class_and_loader_places().filter(|_| !self.with_all_steps).unwrap_or_default();
             let references = count_with_noun((path.length() - first) as u64, "references");
             page.paragraph_breaking_words(format!(
                 "\n{title} ({references}), held by {}",
                 escape_controls(&path.holders_in_words())
             ));
             let mut lines: Vec<PathLine> = lines.lines_of_path(number).collect();
-            if !self.with_loader_steps {
+            if !self.with_all_steps {
                 remove_inner_steps(&mut lines, PathLine::inner_count);
             }
             let width =

@@ -128,7 +128,13 @@ impl WhereArgs {
     ) -> CommandOutcome {
         let Some(texts) = self.as_written().filter(|_| is_empty) else { return CommandOutcome::Answered };
         if !is_quiet {
-            session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
+            let of_interfaces = match self.instance_of.is_empty() {
+                true => "",
+                false => {
+                    "; a dump says superclasses, not interfaces: of these well-known ones of the JDK alone are known"
+                }
+            };
+            session.print_sentence(&format!("no object{of_type} fulfils {texts}{of_interfaces}"));
         }
         CommandOutcome::NegativeAnswer
     }

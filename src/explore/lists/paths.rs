@@ -2,10 +2,11 @@
 
 use crate::answers::browse::{HeapBrowser, ObjectSizes};
 use crate::answers::figure::{OBJECTS, RETAINED};
-use crate::answers::roots::path_lines::{PathLineContent, PathLines};
+use crate::answers::roots::path_lines::{PathLine, PathLineContent, PathLines};
 use crate::answers::tree::LazyTree;
 use crate::answers::{
-    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
+    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, remove_inner_steps,
+    root_paths,
 };
 use crate::dump::OpenDump;
 use crate::explore::listing::{
@@ -37,7 +38,9 @@ pub(super) fn list_root_paths(
         // What stands before a class is the same for every class of a program.
         let (first, loader) = class_start.unwrap_or_default();
         let mut loader_text = String::new();
-        for line in lines.lines_of_path(path) {
+        let mut shown: Vec<PathLine> = lines.lines_of_path(path).collect();
+        remove_inner_steps(&mut shown, PathLine::inner_count);
+        for line in shown {
             rows.push(match line.content {
                 PathLineContent::Root(root) => {
                     ListRow { leading_text: "root".into(), ..ListRow::title(root.short_text()) }

@@ -159,8 +159,30 @@ impl RereadSnapshot {
                 Some(ShownValue::Name(said(words)))
             }
             NodeKind::RegExp => Some(ShownValue::Name(said(name()))),
+            NodeKind::Hidden => self.constant(node),
             _ => None,
         }
+    }
+
+    /// One of the four constants of JavaScript. Before V8 13 all are "Oddball", and their first slot has the word.
+    fn constant(&self, node: u32) -> Option<ShownValue> {
+        let snapshot = &self.snapshot;
+        let name = |node: u32| snapshot.strings.get(snapshot.names[node as usize]);
+        let word = match name(node)? {
+            "system / Oddball" => {
+                let is_word =
+                    |&edge: &usize| snapshot.is_kind(edge, EdgeKind::Hidden) && snapshot.edge_number(edge) == 0;
+                let target = snapshot.targets[snapshot.edges_of_value(node).find(is_word)?];
+                Some(target).filter(|&target| target != DANGLING_TARGET).and_then(name)?
+            }
+            name => name,
+        };
+        Some(match word {
+            "null" => Value::Null.into(),
+            "true" | "false" => Value::Boolean(word == "true").into(),
+            "undefined" => ShownValue::Name(Text { text: word.into(), is_cut: false }),
+            _ => return None,
+        })
     }
 }
 

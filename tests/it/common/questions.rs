@@ -114,7 +114,9 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     ask!(asker, objects, ObjectsOptions { with_values: true, limits: rows(20), ..ObjectsOptions::default() });
     ask!(asker, objects, ObjectsOptions { scope: of_type("String"), limits: rows(50), ..ObjectsOptions::default() });
     for scope in [of_type("String"), of_type("*"), of_objects("reachable")] {
-        ask!(asker, merged_paths, MergedPathsOptions { limits: rows(5), ..MergedPathsOptions::of(scope) });
+        // What is for programs has all steps.
+        let of_scope = MergedPathsOptions { with_all_steps: true, ..MergedPathsOptions::of(scope) };
+        ask!(asker, merged_paths, MergedPathsOptions { limits: rows(5), ..of_scope });
     }
     let of_all = |scope| ReferrersOptions { scope, limits: rows(3), ..ReferrersOptions::new(ReferredTo::Scope) };
     ask!(asker, referrers, ReferrersOptions { depth: 2, ..of_all(of_type("*")) });
@@ -180,7 +182,7 @@ pub fn ask_of_objects(dump: &OpenDump, ids: &[ObjectId], forms: &[Format]) -> Ve
             ask!(asker, root_paths, RootPathsOptions { max_paths: paths, ..RootPathsOptions::new(id.clone()) });
         }
         ask!(asker, root_paths, RootPathsOptions { with_weak_roots: true, ..RootPathsOptions::new(id.clone()) });
-        let all_paths = RootPathsOptions { max_paths: None, ..RootPathsOptions::new(id.clone()) };
+        let all_paths = RootPathsOptions { max_paths: None, with_all_steps: true, ..RootPathsOptions::new(id.clone()) };
         let mut line = all_paths.command_line();
         asker.ask(line.add_switch("--merge", true).clone(), merged_paths_to(dump, &all_paths, KeptRows::All));
         let object = ReferredTo::Object(id.clone());

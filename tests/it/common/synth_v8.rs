@@ -13,9 +13,19 @@ pub struct Node {
     pub edges: Vec<(&'static str, String, usize)>,
 }
 
-const NODE_TYPES: [&str; 9] =
-    ["synthetic", "object", "string", "array", "concatenated string", "sliced string", "native", "closure", "code"];
-const EDGE_TYPES: [&str; 5] = ["element", "property", "internal", "shortcut", "weak"];
+const NODE_TYPES: [&str; 10] = [
+    "synthetic",
+    "object",
+    "string",
+    "array",
+    "concatenated string",
+    "sliced string",
+    "native",
+    "closure",
+    "code",
+    "hidden",
+];
+const EDGE_TYPES: [&str; 6] = ["element", "property", "internal", "shortcut", "weak", "hidden"];
 
 /// A node without edges.
 pub fn node(kind: &'static str, name: impl Into<String>, bytes: u64) -> Node {
@@ -45,8 +55,9 @@ pub fn v8_nodes(nodes: &[Node]) -> Vec<u8> {
         let name = string(&node.name);
         rows.push(format!("{kind},{name},{},{},{}", 2 * number + 1, node.bytes, node.edges.len()));
         for (kind, name, to) in &node.edges {
+            let is_number = ["element", "hidden"].contains(kind);
             let kind = EDGE_TYPES.iter().position(|known| known == kind).expect("a type");
-            let name = if kind == 0 { name.parse().expect("a number") } else { string(name) };
+            let name = if is_number { name.parse().expect("a number") } else { string(name) };
             edges.push(format!("{kind},{name},{}", 5 * to));
         }
     }
