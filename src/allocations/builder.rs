@@ -9,7 +9,6 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 
-use super::frames::NewNames;
 use super::{AllocationEntry, FrameList, NameId};
 
 /// A tree of frames that grows.
@@ -81,29 +80,6 @@ impl FrameTree {
         self.frames.push(name, caller)
     }
 
-    /// Adds the nodes of another tree, in their order; `names` has its names by their numbers there. O(nodes).
-    pub fn append(&mut self, other: &FrameList, names: &[NameId]) -> MovedNodes {
-        let names = NewNames::new(names);
-        let mut moved = MovedNodes::default();
-        moved.push(0, 0);
-        let (mut number, mut node) = (1, 0);
-        // Each frame of a chain is called by the one before.
-        for (end, caller) in other.far_frames().chain([(other.len() as u32, 0)]) {
-            while number < end && (node == 0 || node + 1 < self.frames.len() as u32) {
-                node = self.find_or_add(node, names.of(other.name(number)));
-                moved.push(number, node);
-                number += 1;
-            }
-            if number < end {
-                moved.push(number, self.frames.len() as u32);
-                self.frames.push_chain(other, number as usize..end as usize, &names);
-            }
-            moved.extend_to(end);
-            (number, node) = (end, moved.get(caller));
-        }
-        moved
-    }
-
     /// Number of nodes.
     pub fn len(&self) -> usize {
         self.frames.len()
@@ -124,43 +100,6 @@ impl FrameTree {
         let mut frames = self.frames;
         frames.shrink_to_fit();
         frames
-    }
-}
-
-/// Where the nodes of a tree are in another one. Most are behind the node before: 12 bytes for 64 of those, 4 more for others.
-#[derive(Debug, Default)]
-pub struct MovedNodes {
-    /// By 64 nodes: those that are not behind the one before, and how many of such were earlier.
-    marks: Vec<(u64, u32)>,
-    /// By mark: how far nodes are moved from there on.
-    distances: Vec<u32>,
-}
-
-impl MovedNodes {
-    /// Says where a node is, and those behind it up to the next that is told.
-    fn push(&mut self, number: u32, place: u32) {
-        self.extend_to(number + 1);
-        let distance = place.wrapping_sub(number);
-        if self.distances.last() != Some(&distance) {
-            if let Some((bits, _)) = self.marks.last_mut() {
-                *bits |= 1 << (number % 64);
-            }
-            self.distances.push(distance);
-        }
-    }
-
-    fn extend_to(&mut self, count: u32) {
-        self.marks.resize(count.div_ceil(64) as usize, (0, self.distances.len() as u32));
-    }
-
-    /// The place of a node. O(1).
-    ///
-    /// # Panics
-    /// If the tree that was added has no such node.
-    pub fn get(&self, number: u32) -> u32 {
-        let (bits, before) = self.marks[number as usize / 64];
-        let marks = before + (bits << (63 - number % 64)).count_ones();
-        number.wrapping_add(self.distances[marks as usize - 1])
     }
 }
 
@@ -282,8 +221,6 @@ pub fn merged_entries(mut entries: Vec<AllocationEntry>) -> Vec<AllocationEntry>
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::allocations::{NameTable, add_counts};
 
@@ -310,37 +247,6 @@ mod tests {
             assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
             let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent(), frame.is_self_cost())).collect();
             assert_eq!(nodes, [(root, 0, false), (main, 0, false), (run, 1, false), (own, 1, true)]);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn trees_put_together_are_the_tree_of_all_stacks(
-            stacks in prop::collection::vec(prop::collection::vec(0_u32..4, 0..80), 0..60),
-            first_name in prop::sample::select(vec![1_u32, 65_534]),
-        ) {
-            let part = |stacks: &[Vec<u32>], first_name: u32| {
-                let mut tree = FrameTree::new(NameId(0));
-                let add = |stack: &Vec<u32>| {
-                    stack.iter().fold(0, |node, name| tree.find_or_add(node, NameId(first_name + name)))
-                };
-                let nodes: Vec<u32> = stacks.iter().map(add).collect();
-                (tree, nodes)
-            };
-            let (all, expected) = part(&stacks, first_name);
-            let (before, behind) = stacks.split_at(stacks.len() / 3);
-            let (middle, last) = behind.split_at(behind.len() / 2);
-            let (mut tree, mut nodes) = part(before, first_name);
-            // The others have numbers of their own for the same names.
-            let names: Vec<NameId> = [0].into_iter().chain(first_name..first_name + 4).map(NameId).collect();
-            for stacks in [middle, last] {
-                let (other, others) = part(stacks, 1);
-                let moved = tree.append(&other.into_frames(), &names);
-                nodes.extend(others.into_iter().map(|node| moved.get(node)));
-            }
-            prop_assert_eq!(nodes, expected);
-            let frames = |tree: FrameTree| tree.into_frames().iter().collect::<Vec<_>>();
-            prop_assert_eq!(frames(tree), frames(all));
         }
     }
 

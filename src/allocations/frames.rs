@@ -1,11 +1,9 @@
 //! The frames of a backtrace tree, packed: a profile can have 50 million.
 
-use std::ops::Range;
-
 use super::names::NameId;
 
 /// A node of the backtrace tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Frame {
     /// The frame's name; of node 0 the empty one.
     pub name: NameId,
@@ -125,43 +123,12 @@ impl FrameList {
             }
             self.far_parents.push(parent);
         }
-        self.push_name(name);
-        number
-    }
-
-    #[inline]
-    fn push_name(&mut self, name: NameId) {
         match (&mut self.names, u16::try_from(name.0)) {
             (NameColumn::Narrow(names), Ok(narrow)) => names.push(narrow),
             (NameColumn::Wide(names), _) => names.push(name.0),
             (NameColumn::Narrow(_), Err(_)) => self.widen_and_push(name),
         }
-    }
-
-    /// Adds frames of another list, each called by the one before it, the first by the last one so far.
-    pub(super) fn push_chain(&mut self, other: &FrameList, numbers: Range<usize>, names: &NewNames<'_>) {
-        let len = self.len() + numbers.len();
-        match (&mut self.names, &other.names, &names.narrow) {
-            (NameColumn::Narrow(own), NameColumn::Narrow(others), Some(names)) => {
-                own.extend(others[numbers].iter().map(|&name| names[usize::from(name)]));
-            }
-            _ => numbers.for_each(|number| self.push_name(names.of(other.name(number as u32)))),
-        }
-        self.far_marks.resize(len.div_ceil(64), (0, self.far_parents.len() as u32));
-    }
-
-    /// Frames that are not right behind their callers, with those.
-    pub(super) fn far_frames(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
-        let mut words = (0..).step_by(64).zip(self.far_marks.iter().map(|(far, _)| *far));
-        let (mut start, mut far) = (0, 0);
-        self.far_parents.iter().map(move |&parent| {
-            while far == 0 {
-                (start, far) = words.next().unwrap_or((0, 1));
-            }
-            let number = start + far.trailing_zeros();
-            far &= far - 1;
-            (number, parent)
-        })
+        number
     }
 
     #[cold]
@@ -194,23 +161,6 @@ impl FrameList {
         };
         let far = self.far_marks.capacity() * size_of::<(u64, u32)>();
         names + far + (self.far_parents.capacity() + self.self_costs.capacity()) * size_of::<u32>()
-    }
-}
-
-/// New names by those in another list.
-pub(super) struct NewNames<'a> {
-    names: &'a [NameId],
-    /// The same in 2 bytes each, if all fit.
-    narrow: Option<Vec<u16>>,
-}
-
-impl<'a> NewNames<'a> {
-    pub(super) fn new(names: &'a [NameId]) -> Self {
-        NewNames { names, narrow: names.iter().map(|name| name.0.try_into().ok()).collect() }
-    }
-
-    pub(super) fn of(&self, name: NameId) -> NameId {
-        self.names[name.0 as usize]
     }
 }
 

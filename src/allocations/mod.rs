@@ -15,7 +15,7 @@ mod class_histograms;
 mod frames;
 mod names;
 
-pub use builder::{AllocationHeapBuilder, FrameTree, MovedNodes, PathId, merged_entries};
+pub use builder::{AllocationHeapBuilder, FrameTree, PathId, merged_entries};
 pub use class_histograms::{ClassHistograms, TypeTotal};
 pub use frames::{Frame, FrameList};
 pub use names::{NameId, NameTable};
@@ -93,12 +93,6 @@ impl AllocationEntry {
     /// Allocations, if the dump counts them.
     pub fn allocations(&self) -> Option<u64> {
         (self.frame_and_mark & HAS_ALLOCATION_COUNT != 0).then_some(self.allocations)
-    }
-
-    /// The same at another node, with names as `names` has them by their numbers so far.
-    pub fn moved(&self, frame: u32, names: &[NameId]) -> Self {
-        let type_name = self.type_name().map(|name| names[name.0 as usize]);
-        AllocationEntry::new(frame, type_name, self.bytes, self.allocations())
     }
 
     /// Node and type.

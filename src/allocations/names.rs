@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 pub struct NameId(pub u32);
 
 /// Strings, each stored once.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub struct NameTable {
     texts: Vec<std::sync::Arc<str>>,
     numbers_by_text: FxHashMap<std::sync::Arc<str>, u32>,
@@ -33,11 +33,6 @@ impl NameTable {
         // Two counters before each text; a pointer in the list, an entry and free places in the map.
         const NAME_BYTES: usize = 16 + 16 + 48;
         self.text_bytes + self.texts.len() * NAME_BYTES
-    }
-
-    /// All texts, by number.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(|text| &**text)
     }
 
     /// The text of a number. O(1).

@@ -87,25 +87,6 @@ impl StackHeap {
         }
     }
 
-    /// An empty heap that knows the names of this one.
-    pub(super) fn another(&self, reading: &Reading) -> Self {
-        StackHeap { names: self.names.clone(), ..StackHeap::new(reading) }
-    }
-
-    /// Adds a heap as if its stacks had come behind those of this one. O(its frames and entries). Error: if there is no memory
-    /// for it.
-    pub(super) fn append(&mut self, other: StackHeap) -> Result<(), ReadError> {
-        let StackHeap { tree, entries, entries_taken_away, names, share, .. } = other;
-        let names: Vec<NameId> = names.iter().map(|text| self.names.intern(text)).collect();
-        let nodes = self.tree.append(&tree.into_frames(), &names);
-        for (all, others) in [(&mut self.entries, entries), (&mut self.entries_taken_away, entries_taken_away)] {
-            all.extend(others.into_iter().map(|entry| entry.moved(nodes.get(entry.frame()), &names)));
-        }
-        drop(share);
-        self.row_count_to_check = 0;
-        self.check_memory()
-    }
-
     /// Error: if frames, entries and names take more memory than there is.
     #[inline]
     fn check_memory(&mut self) -> Result<(), ReadError> {

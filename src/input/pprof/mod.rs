@@ -18,7 +18,7 @@ use super::{
 };
 use crate::allocations::NameId;
 use problem_codes::*;
-use profile::{Locations, Profile, SamplesPart, add_problem, parse_sample};
+use profile::{Locations, Profile, add_problem, parse_sample};
 use wire::{MalformedField, MessageFields, WireValue};
 
 pub(super) struct Pprof;
@@ -55,8 +55,7 @@ impl Reader for Pprof {
         // Texts stand at its end.
         let message = read_whole(&mut source, &mut share)?;
         let extent = ReadExtent { end: Position::Byte(message.len() as u64), objects: 0, loss_codes: &[] };
-        let problems = &mut reading.diagnostics;
-        let Some(profile) = Profile::of_message(&message, problems, &mut share)?.filter(Profile::has_texts) else {
+        let Some(profile) = Profile::of_message(&message, reading, &mut share)?.filter(Profile::has_texts) else {
             // What was met before says nothing.
             reading.diagnostics = Diagnostics::default();
             let text = "a pprof profile that breaks off or is damaged: names stand at its end, and without them it says \
@@ -65,36 +64,39 @@ impl Reader for Pprof {
         };
         let measure = SampleMeasure::of_profile(&profile, reading)?;
         let mut heap = StackHeap::new(reading);
-        let options = &reading.options.profile;
-        let locations = profile.frames_of_locations(&mut heap.names, options, &mut reading.diagnostics);
-        let parts = read_samples(&message, &profile, &measure, heap, &locations, reading)?;
-        if let Some(key) = options.type_label.as_ref().filter(|_| parts.iter().all(|part| !part.has_label)) {
-            let keys =
-                profile.label_keys(&message, &mut reading.diagnostics).into_iter().collect::<Vec<_>>().join(", ");
+        heap.reserve_stacks(profile.samples);
+        let locations = profile.frames_of_locations(&mut heap.names, reading);
+        let location_count = locations.count();
+        let type_label = reading.options.profile.type_label.clone();
+        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(heap, locations, reading));
+        let mut fields = MessageFields::new(&message);
+        while let Some(field) = fields.next() {
+            if let Ok((2, WireValue::Bytes(sample))) = field {
+                let offset = message.len() - fields.bytes_left() - sample.len();
+                let label = match &type_label {
+                    Some(key) => profile.label_value(sample, key, reading).unwrap_or_default(),
+                    None => None,
+                };
+                has_label |= label.is_some();
+                maker.add_sample(sample, offset, &measure, label, reading)?;
+            }
+        }
+        if let Some(key) = type_label.filter(|_| !has_label) {
+            let keys = profile.label_keys(&message, reading).into_iter().collect::<Vec<_>>().join(", ");
             let keys = if keys.is_empty() { "there are none".to_string() } else { format!("there are: {keys}") };
             return Err(ReadError::new(ReadErrorKind::NoHeap(format!("no sample has a label \"{key}\"; {keys}"))));
         }
-        let program = profile.program_name(&mut reading.diagnostics);
-        let (samples, time_ns, locations) = (profile.samples, profile.time_ns, locations.count() as u64);
-        // Room for the heaps to be put together.
-        drop((message, share));
-        let mut heap: Option<StackHeap> = None;
-        for mut part in parts {
-            reading.diagnostics.merge_block(&mut part.problems, 0);
-            match &mut heap {
-                Some(heap) => heap.append(part.heap)?,
-                None => heap = Some(part.heap),
-            }
-        }
-        let heap = heap.unwrap_or_else(|| StackHeap::new(reading));
+        let heap = maker.heap;
         if heap.is_difference() {
             reading.diagnostics.add(&DIFFERENCE, 1, Position::Byte(0), String::new);
         }
-        let mut dump = heap.finish(program, &measure.name, samples, reading);
+        let program = profile.program_name(reading);
+        let mut dump = heap.finish(program, &measure.name, profile.samples, reading);
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
-        reading.info.set_records([("samples", samples), ("locations", locations), ("entries", entries)]);
+        let locations = location_count as u64;
+        reading.info.set_records([("samples", profile.samples), ("locations", locations), ("entries", entries)]);
         reading.info.version = Some(measure.description);
-        let started_us = i64::try_from(time_ns / 1_000).unwrap_or(0);
+        let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
         let unix_ms = Some(started_us / 1_000).filter(|ms| *ms > 0);
         dump.dumps.iter_mut().for_each(|moment| (moment.started_us, moment.unix_ms) = (started_us, unix_ms));
         Ok(ParsedDump { extent, content: ParsedContent::Allocations(dump) })
@@ -127,8 +129,7 @@ struct SampleMeasure {
 impl SampleMeasure {
     /// That in bytes which is asked for; else the profile's default, what is in use, or the last one. Error: if none fits.
     fn of_profile(profile: &Profile<'_>, reading: &mut Reading) -> Result<Self, ReadError> {
-        let problems = &mut reading.diagnostics;
-        let mut text = |number| String::from_utf8_lossy(profile.text(number, problems)).into_owned();
+        let mut text = |number| String::from_utf8_lossy(profile.text(number, reading)).into_owned();
         let kinds: Vec<(String, String)> =
             profile.sample_types.iter().map(|&(name, unit)| (text(name), text(unit))).collect();
         let default = text(profile.default_sample_type_text).replace("objects", "space");
@@ -166,102 +167,85 @@ impl SampleMeasure {
 }
 
 /// Puts samples together to a heap.
-struct SampleReader<'a> {
-    profile: &'a Profile<'a>,
-    locations: &'a Locations,
-    measure: &'a SampleMeasure,
-    /// The label that types are the values of, and the type of samples without it.
-    type_label: Option<(&'a str, NameId)>,
-    samples: ReadSamples,
-    /// The node of a location with many frames, by its id, below a node.
+struct HeapMaker {
+    heap: StackHeap,
+    locations: Locations,
+    /// The node of a location with many frames, by the place of these, below a node.
     nodes_of_long_locations: FxHashMap<(u32, u64), u32>,
-    names_of_unknown_locations: FxHashMap<u64, NameId>,
     location_ids: Vec<u64>,
     /// Those of the sample at hand.
     values: Vec<u64>,
-}
-
-/// What came of samples.
-struct ReadSamples {
-    heap: StackHeap,
-    problems: Diagnostics,
-    /// Was the label that types are the values of met?
-    has_label: bool,
+    /// The type of samples without the label that types are the values of.
+    no_label: Option<NameId>,
 }
 
 /// Frames of a location that are walked for every sample; the nodes of longer ones are kept.
 const MAX_FRAMES_WALKED: usize = 8;
 
-impl SampleReader<'_> {
-    fn read(mut self, part: &SamplesPart<'_>) -> Result<ReadSamples, ReadError> {
-        let mut fields = MessageFields::new(part.message);
-        while let Some(field) = fields.next() {
-            if let Ok((2, WireValue::Bytes(sample))) = field {
-                let offset = part.offset + part.message.len() - fields.bytes_left() - sample.len();
-                self.add_sample(sample, offset)?;
-            }
+impl HeapMaker {
+    fn new(mut heap: StackHeap, locations: Locations, reading: &Reading) -> Self {
+        let type_label = &reading.options.profile.type_label;
+        HeapMaker {
+            no_label: type_label.as_ref().map(|key| heap.names.intern(&format!("(no {key})"))),
+            heap,
+            locations,
+            nodes_of_long_locations: FxHashMap::default(),
+            location_ids: Vec::new(),
+            values: Vec::new(),
         }
-        Ok(self.samples)
     }
 
-    fn add_sample(&mut self, message: &[u8], offset: usize) -> Result<(), ReadError> {
-        let problems = &mut self.samples.problems;
-        let label = match self.type_label {
-            Some((key, _)) => self.profile.label_value(message, key, problems).unwrap_or_default(),
-            None => None,
-        };
-        self.samples.has_label |= label.is_some();
+    fn add_sample(
+        &mut self,
+        message: &[u8],
+        offset: usize,
+        measure: &SampleMeasure,
+        label: Option<String>,
+        reading: &mut Reading,
+    ) -> Result<(), ReadError> {
         let read = parse_sample(message, &mut self.location_ids, &mut self.values);
-        if read.is_err() || self.values.len() != self.measure.value_count {
-            add_problem(problems, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
+        if read.is_err() || self.values.len() != measure.value_count {
+            add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
             return Ok(());
         }
         let signed = |at: usize| self.values[at].cast_signed();
-        let (bytes, objects) = (signed(self.measure.bytes_place), self.measure.objects_place.map(signed));
+        let (bytes, objects) = (signed(measure.bytes_place), measure.objects_place.map(signed));
         if bytes == 0 && objects.unwrap_or(0) == 0 {
             return Ok(());
         }
-        let (node, function) = self.find_or_add_node(offset)?;
-        let heap = &mut self.samples.heap;
-        let label = label.map(|text| heap.names.intern(&text)).or(self.type_label.map(|(_, none)| none));
+        let (node, function) = self.find_or_add_node(offset, reading)?;
+        let label = label.map(|text| self.heap.names.intern(&text)).or(self.no_label);
         let type_name = label.or(function);
         let amount = |sign: i64| {
             let part = |value: i64| if value.signum() == sign { value.unsigned_abs() } else { 0 };
             StackAmount { bytes: part(bytes), allocations: objects.map(part) }
         };
-        heap.add_at(node, type_name, amount(1))?;
+        self.heap.add_at(node, type_name, amount(1))?;
         if bytes < 0 || objects.is_some_and(|objects| objects < 0) {
-            heap.take_away_at(node, type_name, amount(-1))?;
+            self.heap.take_away_at(node, type_name, amount(-1))?;
         }
         Ok(())
     }
 
     /// The node of the stack at hand, and the function that allocated, if any. Frames that are to be left out are, with all that
     /// they called; not where nothing else called them.
-    fn find_or_add_node(&mut self, offset: usize) -> Result<(u32, Option<NameId>), ReadError> {
-        let ReadSamples { heap, problems, .. } = &mut self.samples;
+    fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, Option<NameId>), ReadError> {
+        let HeapMaker { heap, locations, nodes_of_long_locations, location_ids, .. } = self;
         let (mut node, mut last) = (0, None);
-        for &id in self.location_ids.iter().rev() {
-            let only_name = self.locations.only_name(id);
-            let location = if only_name.is_none() { self.locations.frames_of_id(id) } else { None };
-            let Some(location) = location else {
-                let name = only_name.unwrap_or_else(|| {
-                    add_problem(problems, &UNKNOWN_LOCATION, offset);
-                    let names = &mut heap.names;
-                    *self
-                        .names_of_unknown_locations
-                        .entry(id)
-                        .or_insert_with(|| names.intern(&format!("location {id}")))
-                });
+        for &id in location_ids.iter().rev() {
+            if let Some(name) = locations.only_name(id) {
                 node = heap.find_or_add_frame_below(node, last, name)?;
                 last = Some(name);
                 continue;
-            };
+            }
+            let location = locations.frames_of_id(id, &mut heap.names);
+            if location.is_unknown {
+                add_problem(reading, &UNKNOWN_LOCATION, offset);
+            }
             // What would leave nothing is shown.
             let is_first_dropped = location.is_dropped && (node > 0 || location.kept > 0);
-            let names = self.locations.names(location, !is_first_dropped);
-            let nodes = &mut self.nodes_of_long_locations;
-            let known = (names.len() > MAX_FRAMES_WALKED).then(|| nodes.get(&(node, id))).flatten();
+            let names = locations.names(location, !is_first_dropped);
+            let known = (names.len() > MAX_FRAMES_WALKED).then(|| nodes_of_long_locations.get(&(node, id))).flatten();
             if let Some(&known) = known {
                 (node, last) = (known, names.last().copied());
             } else {
@@ -271,7 +255,7 @@ impl SampleReader<'_> {
                     last = Some(name);
                 }
                 if names.len() > MAX_FRAMES_WALKED {
-                    nodes.insert((above, id), node);
+                    nodes_of_long_locations.insert((above, id), node);
                 }
             }
             if is_first_dropped {
@@ -280,48 +264,4 @@ impl SampleReader<'_> {
         }
         Ok((node, last))
     }
-}
-
-/// Reads all samples, on several threads where there are many. What comes of later ones stands behind.
-fn read_samples(
-    message: &[u8],
-    profile: &Profile<'_>,
-    measure: &SampleMeasure,
-    mut heap: StackHeap,
-    locations: &Locations,
-    reading: &Reading,
-) -> Result<Vec<ReadSamples>, ReadError> {
-    /// More would wait for the heaps to be put together.
-    const MAX_THREADS: usize = 4;
-    let parts = profile.parts(message, reading.options.threads.min(MAX_THREADS));
-    let type_label = reading.options.profile.type_label.as_deref();
-    let type_label = type_label.map(|key| (key, heap.names.intern(&format!("(no {key})"))));
-    let mut heaps: Vec<StackHeap> = parts[1..].iter().map(|_| heap.another(reading)).collect();
-    // The others are added to it.
-    heap.reserve_stacks(profile.samples);
-    heaps.insert(0, heap);
-    let read = |heap: StackHeap, part: &SamplesPart<'_>| {
-        let samples = ReadSamples { heap, problems: Diagnostics::default(), has_label: false };
-        let reader = SampleReader {
-            profile,
-            locations,
-            measure,
-            type_label,
-            samples,
-            nodes_of_long_locations: FxHashMap::default(),
-            names_of_unknown_locations: FxHashMap::default(),
-            location_ids: Vec::new(),
-            values: Vec::new(),
-        };
-        reader.read(part)
-    };
-    std::thread::scope(|scope| {
-        let mut jobs = heaps.into_iter().zip(&parts);
-        let first = jobs.next();
-        let others: Vec<_> = jobs.map(|(heap, part)| scope.spawn(move || read(heap, part))).collect();
-        let first = first.map(|(heap, part)| read(heap, part));
-        let others =
-            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        first.into_iter().chain(others).collect()
-    })
 }

@@ -11,14 +11,13 @@ use super::wire::{MalformedField, MessageFields, WireValue, push_numbers};
 use crate::allocations::{FrameNaming, NameId, NameTable};
 use crate::graph::MemoryShare;
 use crate::input::stack_profile::{UNKNOWN_FILE, UNKNOWN_MODULE};
-use crate::input::{Diagnostics, Position, ProblemCode, ProfileOptions, ReadError};
+use crate::input::{Position, ProblemCode, ReadError, Reading};
 use crate::regex::bounded_regex;
 
 /// What is kept of a part of the message, at most: a text, a function, a location, or numbers of comments.
 const MEMORY_BYTES_PER_PART: u64 = 48;
 /// Parts between two looks at the memory they take.
 const PARTS_PER_MEMORY_CHECK: u64 = 1 << 16;
-const SAMPLES_PER_PLACE: u64 = 1 << 12;
 
 /// The profile without its samples; texts are pieces of the message.
 #[derive(Debug, Default)]
@@ -34,8 +33,6 @@ pub(super) struct Profile<'a> {
     mappings: Vec<(u64, u64)>,
     location_messages: Vec<(usize, &'a [u8])>,
     pub(super) samples: u64,
-    /// Ends of fields of the message, with `SAMPLES_PER_PLACE` samples from one to the next.
-    sample_places: Vec<usize>,
     drop_frames_text: u64,
     keep_frames_text: u64,
     pub(super) time_ns: u64,
@@ -47,13 +44,6 @@ pub(super) struct Profile<'a> {
 struct Function {
     name_text: u64,
     file_text: u64,
-}
-
-/// A part of the message with some of its samples; whole fields.
-pub(super) struct SamplesPart<'a> {
-    /// Of its first byte in the message.
-    pub(super) offset: usize,
-    pub(super) message: &'a [u8],
 }
 
 /// The frames of locations.
@@ -80,13 +70,15 @@ pub(super) struct LocationFrames {
     pub(super) is_dropped: bool,
     /// All of its frames.
     count: usize,
+    /// The profile does not have it.
+    pub(super) is_unknown: bool,
 }
 
 impl<'a> Profile<'a> {
     /// Walks through the message. `None` if it is no row of fields to its end. Error: if there is no memory for its parts.
     pub(super) fn of_message(
         message: &'a [u8],
-        problems: &mut Diagnostics,
+        reading: &mut Reading,
         share: &mut MemoryShare,
     ) -> Result<Option<Self>, ReadError> {
         let mut profile = Profile { message_bytes: message.len(), ..Profile::default() };
@@ -105,18 +97,13 @@ impl<'a> Profile<'a> {
                 (1, _) => {
                     read = numbers_of_fields(part, [1, 2]).map(|[name, unit]| profile.sample_types.push((name, unit)))
                 }
-                (2, _) => {
-                    profile.samples += 1;
-                    if profile.samples.is_multiple_of(SAMPLES_PER_PLACE) {
-                        profile.sample_places.push(offset);
-                    }
-                }
+                (2, _) => profile.samples += 1,
                 (3, _) => read = numbers_of_fields(part, [1, 5]).map(|[id, file]| profile.mappings.push((id, file))),
                 (4, _) => profile.location_messages.push((offset - part.len(), part)),
                 (5, _) => {
                     read = profile.take_function(part).map(|is_new| {
                         if !is_new {
-                            add_problem(problems, &REPEATED_ID, offset);
+                            add_problem(reading, &REPEATED_ID, offset);
                         }
                     });
                 }
@@ -130,25 +117,14 @@ impl<'a> Profile<'a> {
                 _ => {}
             }
             if read.is_err() {
-                add_problem(problems, &BAD_MESSAGE, offset);
+                add_problem(reading, &BAD_MESSAGE, offset);
             }
         }
         // Nobody asks for comments; that they are there shows that the profile is whole.
         for &comment in &profile.comment_texts {
-            profile.text(comment, problems);
+            profile.text(comment, reading);
         }
         Ok(Some(profile))
-    }
-
-    /// The message in so many parts of like numbers of samples, as far as there are enough.
-    pub(super) fn parts(&self, message: &'a [u8], wanted: usize) -> Vec<SamplesPart<'a>> {
-        const MIN_PLACES_OF_PART: usize = 16;
-        let places = &self.sample_places;
-        let count = wanted.min(places.len() / MIN_PLACES_OF_PART).max(1);
-        let ends = (1..count).map(|part| places[places.len() * part / count]).chain([message.len()]);
-        let mut start = 0;
-        let part = |end| SamplesPart { message: &message[start..end], offset: std::mem::replace(&mut start, end) };
-        ends.map(part).collect()
     }
 
     pub(super) fn has_texts(&self) -> bool {
@@ -165,37 +141,37 @@ impl<'a> Profile<'a> {
     }
 
     /// A text of the table; of a number that it does not have an empty one.
-    pub(super) fn text(&self, number: u64, problems: &mut Diagnostics) -> &'a [u8] {
+    pub(super) fn text(&self, number: u64, reading: &mut Reading) -> &'a [u8] {
         let text = usize::try_from(number).ok().and_then(|number| self.texts.get(number));
         if text.is_none() {
-            add_problem(problems, &TRUNCATED, self.message_bytes);
+            add_problem(reading, &TRUNCATED, self.message_bytes);
         }
         text.copied().unwrap_or_default()
     }
 
     /// The file name of the program: that of the first mapping.
-    pub(super) fn program_name(&self, problems: &mut Diagnostics) -> String {
-        let file = self.mappings.first().map(|&(_, file)| self.text(file, problems));
+    pub(super) fn program_name(&self, reading: &mut Reading) -> String {
+        let file = self.mappings.first().map(|&(_, file)| self.text(file, reading));
         last_segment(&String::from_utf8_lossy(file.unwrap_or_default())).to_string()
     }
 
     /// Names of functions by id; of functions in several files that have one name, with the file.
-    fn function_names(&self, names: &mut NameTable, problems: &mut Diagnostics) -> FxHashMap<u64, NameId> {
+    fn function_names(&self, names: &mut NameTable, reading: &mut Reading) -> FxHashMap<u64, NameId> {
         let mut files: FxHashMap<&[u8], (u64, bool)> = FxHashMap::default();
         for function in self.functions.values() {
             let (file, is_several) =
-                files.entry(self.text(function.name_text, problems)).or_insert((function.file_text, false));
+                files.entry(self.text(function.name_text, reading)).or_insert((function.file_text, false));
             *is_several |= *file != function.file_text;
         }
         let mut of_ids = FxHashMap::default();
         for (&id, function) in &self.functions {
-            let name = self.text(function.name_text, problems);
+            let name = self.text(function.name_text, reading);
             let mut text = match name {
                 b"" => format!("function {id}"),
                 _ => String::from_utf8_lossy(name).into_owned(),
             };
             if files[name].1 {
-                text = format!("{text} ({})", String::from_utf8_lossy(self.text(function.file_text, problems)));
+                text = format!("{text} ({})", String::from_utf8_lossy(self.text(function.file_text, reading)));
             }
             of_ids.insert(id, names.intern(&text));
         }
@@ -203,35 +179,31 @@ impl<'a> Profile<'a> {
     }
 
     /// The frames of all locations, named as the options ask for. O(locations and their lines).
-    pub(super) fn frames_of_locations(
-        &self,
-        names: &mut NameTable,
-        options: &ProfileOptions,
-        problems: &mut Diagnostics,
-    ) -> Locations {
-        let frame_names = options.frame_names;
-        let functions = self.function_names(names, problems);
-        let dropped = if options.all_frames { FxHashSet::default() } else { self.dropped_functions(problems) };
+    pub(super) fn frames_of_locations(&self, names: &mut NameTable, reading: &mut Reading) -> Locations {
+        let frame_names = reading.options.profile.frame_names;
+        let functions = self.function_names(names, reading);
+        let dropped =
+            if reading.options.profile.all_frames { FxHashSet::default() } else { self.dropped_functions(reading) };
         let mut files: FxHashMap<u64, u64> = FxHashMap::default();
         for &(id, file) in &self.mappings {
             if *files.entry(id).or_insert(file) != file {
-                add_problem(problems, &REPEATED_ID, 0);
+                add_problem(reading, &REPEATED_ID, 0);
             }
         }
         let mut locations = Locations::with_room(self.location_messages.len());
         let mut frames = Vec::new();
         for &(offset, message) in &self.location_messages {
             let Ok(Location { id, mapping_id: mapping, address, lines }) = Location::of_message(message) else {
-                add_problem(problems, &BAD_MESSAGE, offset);
+                add_problem(reading, &BAD_MESSAGE, offset);
                 continue;
             };
-            let module = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, problems));
+            let module = files.get(&mapping).map_or(&b""[..], |&file| self.text(file, reading));
             let module = String::from_utf8_lossy(module);
             frames.clear();
             // The innermost comes first.
             for &(function, line) in lines.iter().rev() {
                 let name = functions.get(&function).copied().unwrap_or_else(|| {
-                    add_problem(problems, &UNKNOWN_FUNCTION, offset);
+                    add_problem(reading, &UNKNOWN_FUNCTION, offset);
                     names.intern(&format!("function {function}"))
                 });
                 frames.push(match frame_names {
@@ -239,16 +211,14 @@ impl<'a> Profile<'a> {
                     FrameNaming::FunctionAndLine => match self.functions.get(&function) {
                         Some(&Function { name_text: name, file_text: file }) if name > 0 => {
                             let [name, file] =
-                                [name, file].map(|text| String::from_utf8_lossy(self.text(text, problems)));
+                                [name, file].map(|text| String::from_utf8_lossy(self.text(text, reading)));
                             names.intern(&format!("{name} {file}:{line}"))
                         }
                         _ => name,
                     },
                     FrameNaming::File => {
-                        let file = self
-                            .functions
-                            .get(&function)
-                            .map_or(&b""[..], |known| self.text(known.file_text, problems));
+                        let file =
+                            self.functions.get(&function).map_or(&b""[..], |known| self.text(known.file_text, reading));
                         names.intern(&name_or(&String::from_utf8_lossy(file), UNKNOWN_FILE))
                     }
                     FrameNaming::Module => names.intern(&name_or(&module, UNKNOWN_MODULE)),
@@ -264,27 +234,27 @@ impl<'a> Profile<'a> {
             }
             let first_dropped = lines.iter().rev().position(|(function, _)| dropped.contains(function));
             if !locations.insert(id, &frames, first_dropped) {
-                add_problem(problems, &REPEATED_ID, offset);
+                add_problem(reading, &REPEATED_ID, offset);
             }
         }
         locations
     }
 
     /// Functions that the profile wants left out: those that `drop_frames` fits as a whole, and `keep_frames` does not.
-    fn dropped_functions(&self, problems: &mut Diagnostics) -> FxHashSet<u64> {
+    fn dropped_functions(&self, reading: &mut Reading) -> FxHashSet<u64> {
         let named: Vec<(u64, Cow<'_, str>)> = self
             .functions
             .iter()
-            .map(|(&id, function)| (id, String::from_utf8_lossy(self.text(function.name_text, problems))))
+            .map(|(&id, function)| (id, String::from_utf8_lossy(self.text(function.name_text, reading))))
             .collect();
         let name_bytes: usize = named.iter().map(|(_, name)| name.len() + 1).sum();
         let mut pattern = |number: u64| {
-            let text = self.text(number, problems);
+            let text = self.text(number, reading);
             let steps = name_bytes.saturating_mul(text.len());
             let pattern = std::str::from_utf8(text).ok().filter(|_| steps <= MAX_MATCH_STEPS);
             let pattern = pattern.map(|text| bounded_regex(&format!("^(?:{text})$")));
             if !text.is_empty() && !matches!(pattern, Some(Ok(_))) {
-                add_problem(problems, &BAD_PATTERN, self.message_bytes);
+                add_problem(reading, &BAD_PATTERN, self.message_bytes);
             }
             pattern.filter(|_| !text.is_empty())?.ok()
         };
@@ -299,14 +269,14 @@ impl<'a> Profile<'a> {
         &self,
         sample: &[u8],
         key: &str,
-        problems: &mut Diagnostics,
+        reading: &mut Reading,
     ) -> Result<Option<String>, MalformedField> {
         for field in MessageFields::new(sample) {
             if let (3, WireValue::Bytes(label)) = field? {
                 let [own_key, text, number, unit] = numbers_of_fields(label, [1, 2, 3, 4])?;
-                if self.text(own_key, problems) == key.as_bytes() {
+                if self.text(own_key, reading) == key.as_bytes() {
                     let [text, unit] =
-                        [text, unit].map(|text| String::from_utf8_lossy(self.text(text, problems)).into_owned());
+                        [text, unit].map(|text| String::from_utf8_lossy(self.text(text, reading)).into_owned());
                     let unit = if unit.is_empty() { key } else { &unit };
                     return Ok(Some(if text.is_empty() { format!("{} {unit}", number.cast_signed()) } else { text }));
                 }
@@ -316,7 +286,7 @@ impl<'a> Profile<'a> {
     }
 
     /// Keys of labels of the profile's samples, some of them.
-    pub(super) fn label_keys(&self, message: &[u8], problems: &mut Diagnostics) -> BTreeSet<String> {
+    pub(super) fn label_keys(&self, message: &[u8], reading: &mut Reading) -> BTreeSet<String> {
         const MAX_KEYS_NAMED: usize = 20;
         let mut keys = BTreeSet::new();
         let samples = MessageFields::new(message).flatten().filter(|(number, _)| *number == 2);
@@ -327,7 +297,7 @@ impl<'a> Profile<'a> {
                     && keys.len() < MAX_KEYS_NAMED
                 {
                     let [key] = numbers_of_fields(label, [1]).unwrap_or_default();
-                    keys.insert(String::from_utf8_lossy(self.text(key, problems)).into_owned());
+                    keys.insert(String::from_utf8_lossy(self.text(key, reading)).into_owned());
                 }
             }
         }
@@ -371,7 +341,7 @@ impl Locations {
             }
             let (start, count) = (self.names.len(), frames.len());
             let (kept, is_dropped) = (first_dropped.unwrap_or(count), first_dropped.is_some());
-            self.all.push(LocationFrames { start, kept, is_dropped, count });
+            self.all.push(LocationFrames { start, kept, is_dropped, count, is_unknown: false });
             self.names.extend_from_slice(frames);
         }
         is_new
@@ -383,10 +353,18 @@ impl Locations {
         self.only_names.get(usize::try_from(id).ok()?).copied().filter(|&name| name != NO_NAME)
     }
 
-    /// The frames of an id; `None` where the profile does not have it.
+    /// The frames of an id; one that stands for it, where the profile does not have it.
     #[inline]
-    pub(super) fn frames_of_id(&self, id: u64) -> Option<LocationFrames> {
-        self.place(id).map(|place| self.all[place as usize])
+    pub(super) fn frames_of_id(&mut self, id: u64, names: &mut NameTable) -> LocationFrames {
+        if let Some(place) = self.place(id) {
+            return self.all[place as usize];
+        }
+        // It is no location with an only name: each use of it is a problem.
+        self.insert(id, &[names.intern(&format!("location {id}"))], Some(1));
+        let last = self.all.len() - 1;
+        self.all[last].is_dropped = false;
+        self.all[last].is_unknown = true;
+        self.all[last]
     }
 
     /// The names of a location's frames, the callers first; of all, or of those that are shown.
@@ -459,6 +437,6 @@ fn last_segment(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-pub(super) fn add_problem(problems: &mut Diagnostics, code: &'static ProblemCode, offset: usize) {
-    problems.add(code, 1, Position::Byte(offset as u64), String::new);
+pub(super) fn add_problem(reading: &mut Reading, code: &'static ProblemCode, offset: usize) {
+    reading.diagnostics.add(code, 1, Position::Byte(offset as u64), String::new);
 }
