@@ -7,6 +7,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use rayon::slice::ParallelSliceMut as _;
 use rustc_hash::FxBuildHasher;
 
 use super::{AllocationEntry, FrameList, NameId};
@@ -52,6 +53,24 @@ impl FrameTree {
             return self.find_or_add_beside(caller, name);
         }
         self.frames.push(name, caller)
+    }
+
+    /// The node of names one below the other, below a node. O(names); most of a stack that shares callers with another one, and
+    /// all of what is new, is one comparison or one copy.
+    pub fn find_or_add_path(&mut self, mut node: u32, mut names: &[NameId]) -> u32 {
+        while let Some((&name, others)) = names.split_first() {
+            let known = self.frames.known_chain_behind(node, names);
+            if known > 0 {
+                node += known as u32;
+                names = &names[known..];
+            } else if node > 0 && node + 1 == self.frames.len() as u32 {
+                return self.frames.push_chain(names);
+            } else {
+                node = self.find_or_add(node, name);
+                names = others;
+            }
+        }
+        node
     }
 
     fn find_or_add_outermost(&mut self, name: NameId) -> u32 {
@@ -207,7 +226,7 @@ impl AllocationHeapBuilder {
 
 /// Entries by node and type, those of the same added up. O(entries log entries).
 pub fn merged_entries(mut entries: Vec<AllocationEntry>) -> Vec<AllocationEntry> {
-    entries.sort_unstable_by_key(AllocationEntry::frame_and_type_key);
+    entries.par_sort_unstable_by_key(AllocationEntry::frame_and_type_key);
     entries.dedup_by(|next, known| {
         let is_same = next.frame_and_type_key() == known.frame_and_type_key();
         if is_same {
@@ -221,6 +240,8 @@ pub fn merged_entries(mut entries: Vec<AllocationEntry>) -> Vec<AllocationEntry>
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::allocations::{NameTable, add_counts};
 
@@ -247,6 +268,28 @@ mod tests {
             assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
             let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent(), frame.is_self_cost())).collect();
             assert_eq!(nodes, [(root, 0, false), (main, 0, false), (run, 1, false), (own, 1, true)]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn paths_are_found_and_made_as_their_frames_are(
+            stacks in prop::collection::vec(prop::collection::vec(0_u32..3, 0..150), 0..40),
+            first_name in prop::sample::select(vec![1_u32, 65_534]),
+        ) {
+            let mut trees = [(); 2].map(|()| FrameTree::new(NameId(0)));
+            for stack in stacks {
+                let stack: Vec<NameId> = stack.into_iter().map(|name| NameId(first_name + name)).collect();
+                let (above, below) = stack.split_at(stack.len() / 3);
+                let node = stack.iter().fold(0, |node, &name| trees[0].find_or_add(node, name));
+                let above = trees[1].find_or_add_path(0, above);
+                prop_assert_eq!(trees[1].find_or_add_path(above, below), node);
+            }
+            let frames = |tree: FrameTree| {
+                tree.into_frames().iter().map(|frame| (frame.name, frame.parent())).collect::<Vec<_>>()
+            };
+            let [expected, found] = trees.map(frames);
+            prop_assert_eq!(found, expected);
         }
     }
 

@@ -131,6 +131,48 @@ impl FrameList {
         number
     }
 
+    /// Adds frames, each called by the one before it, the first by the last one so far, and gives the number of the last. O(frames).
+    pub(super) fn push_chain(&mut self, chain: &[NameId]) -> u32 {
+        match &mut self.names {
+            NameColumn::Narrow(names) if chain.iter().all(|name| name.0 <= u32::from(u16::MAX)) => {
+                names.extend(chain.iter().map(|name| name.0 as u16));
+            }
+            NameColumn::Wide(names) => names.extend(chain.iter().map(|name| name.0)),
+            NameColumn::Narrow(_) => {
+                for &name in chain {
+                    self.push(name, (self.len() - 1) as u32);
+                }
+            }
+        }
+        self.far_marks.resize(self.len().div_ceil(64), (0, self.far_parents.len() as u32));
+        self.len() as u32 - 1
+    }
+
+    /// How many of `chain` are behind a frame, each called by the one before it. O(those).
+    #[inline]
+    pub(super) fn known_chain_behind(&self, number: u32, chain: &[NameId]) -> usize {
+        let first = number as usize + 1;
+        let same = match &self.names {
+            NameColumn::Narrow(names) => {
+                names[first..].iter().zip(chain).take_while(|(known, name)| u32::from(**known) == name.0).count()
+            }
+            NameColumn::Wide(names) => {
+                names[first..].iter().zip(chain).take_while(|(known, name)| **known == name.0).count()
+            }
+        };
+        let end = first + same;
+        // Up to the first that another frame calls.
+        let mut start = first;
+        while start < end {
+            let far = self.far_marks[start / 64].0 >> (start % 64);
+            if far != 0 {
+                return end.min(start + far.trailing_zeros() as usize) - first;
+            }
+            start = (start / 64 + 1) * 64;
+        }
+        same
+    }
+
     #[cold]
     fn widen_and_push(&mut self, name: NameId) {
         if let NameColumn::Narrow(names) = &self.names {

@@ -107,62 +107,51 @@ impl StackHeap {
         self.tree.reserve_stacks(stacks.min(MAX_STACKS_RESERVED) as usize);
     }
 
-    /// The node of a frame below another. Files and modules that follow one another are one frame. Error: if there is no
-    /// memory for it.
-    #[inline]
-    pub(super) fn find_or_add_frame_below(
-        &mut self,
-        node: u32,
-        caller: Option<NameId>,
-        name: NameId,
-    ) -> Result<u32, ReadError> {
-        if self.merges_repeats && caller == Some(name) {
-            return Ok(node);
+    /// The node of frames one below the other, below a node. Files and modules that follow one another are one frame. Error: if
+    /// there is no memory for it.
+    pub(super) fn find_or_add_path(&mut self, mut node: u32, names: &[NameId]) -> Result<u32, ReadError> {
+        if self.merges_repeats {
+            for &name in names {
+                if self.function_of(node) != Some(name) {
+                    node = self.tree.find_or_add(node, name);
+                }
+            }
+        } else {
+            node = self.tree.find_or_add_path(node, names);
         }
-        let count = self.tree.len();
-        let frame = self.tree.find_or_add(node, name);
-        if frame as usize == count {
-            self.check_memory()?;
-        }
-        Ok(frame)
+        self.check_memory()?;
+        Ok(node)
     }
 
-    /// Adds what was allocated at a stack, its callers first; of no other type the last function is the type. Error: as in
-    /// `find_or_add_frame_below`.
-    pub(super) fn add_stack(
-        &mut self,
-        stack: impl Iterator<Item = NameId>,
-        type_name: Option<NameId>,
-        amount: StackAmount,
-    ) -> Result<(), ReadError> {
-        let (mut node, mut last) = (0, None);
-        for name in stack {
-            node = self.find_or_add_frame_below(node, last, name)?;
-            last = Some(name);
-        }
-        self.add_at(node, type_name.or(last), amount)
+    /// The function of a node; node 0 has none.
+    fn function_of(&self, node: u32) -> Option<NameId> {
+        (node > 0).then(|| self.tree.name(node))
     }
 
-    /// Adds what was allocated at a node. Error: as in `find_or_add_frame_below`.
+    /// Adds what was allocated at a node; of no other type the function is the type. Error: if there is no memory for it.
     pub(super) fn add_at(
         &mut self,
         node: u32,
         type_name: Option<NameId>,
         amount: StackAmount,
     ) -> Result<(), ReadError> {
-        self.entries.extend(amount.entry(node, type_name.unwrap_or(self.no_stack)));
+        self.entries.extend(amount.entry(node, self.type_at(node, type_name)));
         self.check_memory()
     }
 
-    /// Takes an amount away from what was allocated at a node. Error: as in `find_or_add_frame_below`.
+    /// Takes an amount away from what was allocated at a node. Error: as in `add_at`.
     pub(super) fn take_away_at(
         &mut self,
         node: u32,
         type_name: Option<NameId>,
         amount: StackAmount,
     ) -> Result<(), ReadError> {
-        self.entries_taken_away.extend(amount.entry(node, type_name.unwrap_or(self.no_stack)));
+        self.entries_taken_away.extend(amount.entry(node, self.type_at(node, type_name)));
         self.check_memory()
+    }
+
+    fn type_at(&self, node: u32, type_name: Option<NameId>) -> NameId {
+        type_name.or_else(|| self.function_of(node)).unwrap_or(self.no_stack)
     }
 
     /// Returns true if something was taken away.
@@ -340,7 +329,8 @@ impl<'a> TextProfile<'a> {
         let amount = if self.reads_alloc { amounts.alloc } else { amounts.inuse };
         let size = amount.allocations.filter(|&count| count > 0).map_or(0, |count| amount.bytes / count);
         let type_name = self.types_are_sizes.then(|| self.heap.names.intern(&format!("{size} {SIZE_LABEL}")));
-        self.heap.add_stack(stack.iter().copied(), type_name, amount.scaled(self.bytes_per_sample))
+        let node = self.heap.find_or_add_path(0, stack)?;
+        self.heap.add_at(node, type_name, amount.scaled(self.bytes_per_sample))
     }
 
     /// The dump. `total`: what the text says of all samples together, where it means their sum. Error: if there is no such

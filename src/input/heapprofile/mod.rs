@@ -21,7 +21,7 @@ use super::{
     Format, FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, ReadExtent,
     Reader, Reading, Runtime, Source,
 };
-use crate::allocations::{FrameNaming, NameId};
+use crate::allocations::FrameNaming;
 use problem_codes::*;
 use tree_text::{TreeEnding, TreeNode, TreeText};
 
@@ -77,23 +77,23 @@ impl Reader for Heapprofile {
         let several = files_by_function_name(&functions);
         let mut heap = StackHeap::new(reading);
         let frame_names = reading.options.profile.frame_names;
-        // Of each node: its place in the heap, and its name.
-        let mut places: Vec<(u32, Option<NameId>)> = Vec::with_capacity(nodes.len());
+        // Of each node its place in the heap.
+        let mut places: Vec<u32> = Vec::with_capacity(nodes.len());
         for (node, function) in nodes.iter().zip(&functions) {
             // The head stands for the whole.
-            let (at, name) = match node.parent.and_then(|parent| places.get(parent as usize)).copied() {
-                None => (0, None),
-                Some((above, caller)) => {
+            let at = match node.parent.and_then(|parent| places.get(parent as usize)).copied() {
+                None => 0,
+                Some(above) => {
                     let name = heap.names.intern(&function.frame_name(frame_names, &several));
-                    (heap.find_or_add_frame_below(above, caller, name)?, Some(name))
+                    heap.find_or_add_path(above, &[name])?
                 }
             };
-            places.push((at, name));
+            places.push(at);
             let bytes = node.self_bytes.unwrap_or_else(|| {
                 reading.diagnostics.add(&BAD_SIZE, 1, Position::Byte(node.offset as u64), String::new);
                 0
             });
-            heap.add_at(at, name, StackAmount { bytes, allocations: None })?;
+            heap.add_at(at, None, StackAmount { bytes, allocations: None })?;
         }
         reading.info.version = Some("inuse; estimated from samples".into());
         let dump = heap.finish(String::new(), "inuse", nodes.len() as u64, reading);

@@ -9,6 +9,8 @@ mod problem_codes;
 mod profile;
 mod wire;
 
+use std::sync::mpsc::sync_channel;
+
 use rustc_hash::FxHashMap;
 
 use super::stack_profile::{StackAmount, StackHeap, no_measure_error, read_whole};
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::allocations::NameId;
 use problem_codes::*;
-use profile::{Locations, Profile, add_problem, parse_sample};
+use profile::{Locations, NO_NAME, Profile, add_problem, parse_sample};
 use wire::{MalformedField, MessageFields, WireValue};
 
 pub(super) struct Pprof;
@@ -66,21 +68,20 @@ impl Reader for Pprof {
         let mut heap = StackHeap::new(reading);
         heap.reserve_stacks(profile.samples);
         let locations = profile.frames_of_locations(&mut heap.names, reading);
-        let location_count = locations.count();
         let type_label = reading.options.profile.type_label.clone();
-        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(heap, locations, reading));
-        let mut fields = MessageFields::new(&message);
-        while let Some(field) = fields.next() {
-            if let Ok((2, WireValue::Bytes(sample))) = field {
-                let offset = message.len() - fields.bytes_left() - sample.len();
+        let (mut has_label, mut maker) = (type_label.is_none(), HeapMaker::new(heap, &locations, reading));
+        let threads = if profile.samples > SAMPLES_PER_BATCH as u64 { reading.options.threads } else { 1 };
+        for_each_batch(&message, &locations, threads, |batch| {
+            for sample in batch.samples() {
                 let label = match &type_label {
-                    Some(key) => profile.label_value(sample, key, reading).unwrap_or_default(),
+                    Some(key) => profile.label_value(sample.message, key, reading).unwrap_or_default(),
                     None => None,
                 };
                 has_label |= label.is_some();
-                maker.add_sample(sample, offset, &measure, label, reading)?;
+                maker.add_sample(&sample, &measure, label, reading)?;
             }
-        }
+            Ok(())
+        })?;
         if let Some(key) = type_label.filter(|_| !has_label) {
             let keys = profile.label_keys(&message, reading).into_iter().collect::<Vec<_>>().join(", ");
             let keys = if keys.is_empty() { "there are none".to_string() } else { format!("there are: {keys}") };
@@ -93,7 +94,7 @@ impl Reader for Pprof {
         let program = profile.program_name(reading);
         let mut dump = heap.finish(program, &measure.name, profile.samples, reading);
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
-        let locations = location_count as u64;
+        let locations = locations.count() as u64;
         reading.info.set_records([("samples", profile.samples), ("locations", locations), ("entries", entries)]);
         reading.info.version = Some(measure.description);
         let started_us = i64::try_from(profile.time_ns / 1_000).unwrap_or(0);
@@ -166,15 +167,84 @@ impl SampleMeasure {
     }
 }
 
+/// Samples, decoded.
+#[derive(Default)]
+struct SampleBatch<'a> {
+    /// Of each: its place in the message and its own, where its frames and values end, and whether it is malformed.
+    samples: Vec<(usize, &'a [u8], usize, usize, bool)>,
+    location_ids: Vec<u64>,
+    names: Vec<NameId>,
+    values: Vec<u64>,
+}
+
+struct Sample<'a> {
+    offset: usize,
+    message: &'a [u8],
+    is_malformed: bool,
+    /// The innermost first.
+    location_ids: &'a [u64],
+    /// Names of the same, the outermost first; `NO_NAME` of locations with other than one frame that is shown.
+    names: &'a [NameId],
+    values: &'a [u64],
+}
+
+impl SampleBatch<'_> {
+    fn samples(&self) -> impl Iterator<Item = Sample<'_>> {
+        let (mut start, mut values_start) = (0, 0);
+        self.samples.iter().map(move |&(offset, message, end, values_end, is_malformed)| {
+            let frames = std::mem::replace(&mut start, end)..end;
+            let values = std::mem::replace(&mut values_start, values_end)..values_end;
+            let (location_ids, names) = (&self.location_ids[frames.clone()], &self.names[frames]);
+            Sample { offset, message, is_malformed, location_ids, names, values: &self.values[values] }
+        })
+    }
+}
+
+const SAMPLES_PER_BATCH: usize = 256;
+
+/// Calls `take` with all samples in their order; with two threads the next ones are decoded meanwhile.
+fn for_each_batch<'a>(
+    message: &'a [u8],
+    locations: &Locations,
+    threads: usize,
+    mut take: impl FnMut(SampleBatch<'a>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    const BATCHES_AHEAD: usize = 8;
+    let mut fields = MessageFields::new(message);
+    let next_batch = move || {
+        let mut batch = SampleBatch::default();
+        while batch.samples.len() < SAMPLES_PER_BATCH {
+            let Some(field) = fields.next() else { break };
+            let Ok((2, WireValue::Bytes(sample))) = field else { continue };
+            let start = batch.location_ids.len();
+            let is_malformed = parse_sample(sample, &mut batch.location_ids, &mut batch.values).is_err();
+            let ids = batch.location_ids[start..].iter().rev();
+            batch.names.extend(ids.map(|&id| locations.only_name(id)));
+            let offset = message.len() - fields.bytes_left() - sample.len();
+            batch.samples.push((offset, sample, batch.names.len(), batch.values.len(), is_malformed));
+        }
+        (!batch.samples.is_empty()).then_some(batch)
+    };
+    if threads < 2 {
+        return std::iter::from_fn(next_batch).try_for_each(take);
+    }
+    std::thread::scope(|scope| {
+        let (send, batches) = sync_channel(BATCHES_AHEAD);
+        // Nobody takes more after an error.
+        scope.spawn(move || std::iter::from_fn(next_batch).all(|batch| send.send(batch).is_ok()));
+        batches.into_iter().try_for_each(&mut take)
+    })
+}
+
 /// Puts samples together to a heap.
-struct HeapMaker {
+struct HeapMaker<'a> {
     heap: StackHeap,
-    locations: Locations,
+    locations: &'a Locations,
+    names_of_unknown_locations: FxHashMap<u64, NameId>,
     /// The node of a location with many frames, by the place of these, below a node.
     nodes_of_long_locations: FxHashMap<(u32, u64), u32>,
-    location_ids: Vec<u64>,
-    /// Those of the sample at hand.
-    values: Vec<u64>,
+    /// Names of the sample at hand that come next in the tree.
+    path: Vec<NameId>,
     /// The type of samples without the label that types are the values of.
     no_label: Option<NameId>,
 }
@@ -182,40 +252,37 @@ struct HeapMaker {
 /// Frames of a location that are walked for every sample; the nodes of longer ones are kept.
 const MAX_FRAMES_WALKED: usize = 8;
 
-impl HeapMaker {
-    fn new(mut heap: StackHeap, locations: Locations, reading: &Reading) -> Self {
+impl<'a> HeapMaker<'a> {
+    fn new(mut heap: StackHeap, locations: &'a Locations, reading: &Reading) -> Self {
         let type_label = &reading.options.profile.type_label;
         HeapMaker {
             no_label: type_label.as_ref().map(|key| heap.names.intern(&format!("(no {key})"))),
             heap,
             locations,
+            names_of_unknown_locations: FxHashMap::default(),
             nodes_of_long_locations: FxHashMap::default(),
-            location_ids: Vec::new(),
-            values: Vec::new(),
+            path: Vec::new(),
         }
     }
 
     fn add_sample(
         &mut self,
-        message: &[u8],
-        offset: usize,
+        sample: &Sample<'_>,
         measure: &SampleMeasure,
         label: Option<String>,
         reading: &mut Reading,
     ) -> Result<(), ReadError> {
-        let read = parse_sample(message, &mut self.location_ids, &mut self.values);
-        if read.is_err() || self.values.len() != measure.value_count {
-            add_problem(reading, if read.is_err() { &BAD_MESSAGE } else { &BAD_SAMPLE }, offset);
+        if sample.is_malformed || sample.values.len() != measure.value_count {
+            add_problem(reading, if sample.is_malformed { &BAD_MESSAGE } else { &BAD_SAMPLE }, sample.offset);
             return Ok(());
         }
-        let signed = |at: usize| self.values[at].cast_signed();
+        let signed = |at: usize| sample.values[at].cast_signed();
         let (bytes, objects) = (signed(measure.bytes_place), measure.objects_place.map(signed));
         if bytes == 0 && objects.unwrap_or(0) == 0 {
             return Ok(());
         }
-        let (node, function) = self.find_or_add_node(offset, reading)?;
-        let label = label.map(|text| self.heap.names.intern(&text)).or(self.no_label);
-        let type_name = label.or(function);
+        let node = self.find_or_add_node(sample, reading)?;
+        let type_name = label.map(|text| self.heap.names.intern(&text)).or(self.no_label);
         let amount = |sign: i64| {
             let part = |value: i64| if value.signum() == sign { value.unsigned_abs() } else { 0 };
             StackAmount { bytes: part(bytes), allocations: objects.map(part) }
@@ -227,41 +294,44 @@ impl HeapMaker {
         Ok(())
     }
 
-    /// The node of the stack at hand, and the function that allocated, if any. Frames that are to be left out are, with all that
-    /// they called; not where nothing else called them.
-    fn find_or_add_node(&mut self, offset: usize, reading: &mut Reading) -> Result<(u32, Option<NameId>), ReadError> {
-        let HeapMaker { heap, locations, nodes_of_long_locations, location_ids, .. } = self;
-        let (mut node, mut last) = (0, None);
-        for &id in location_ids.iter().rev() {
-            if let Some(name) = locations.only_name(id) {
-                node = heap.find_or_add_frame_below(node, last, name)?;
-                last = Some(name);
+    /// The node of a sample's stack. Frames that are to be left out are, with all that they called; not where nothing else called
+    /// them.
+    fn find_or_add_node(&mut self, sample: &Sample<'_>, reading: &mut Reading) -> Result<u32, ReadError> {
+        let HeapMaker { heap, locations, names_of_unknown_locations, nodes_of_long_locations, path, .. } = self;
+        if !sample.names.contains(&NO_NAME) {
+            return heap.find_or_add_path(0, sample.names);
+        }
+        let mut node = 0;
+        path.clear();
+        for (&id, &name) in sample.location_ids.iter().rev().zip(sample.names) {
+            if name != NO_NAME {
+                path.push(name);
                 continue;
             }
-            let location = locations.frames_of_id(id, &mut heap.names);
-            if location.is_unknown {
-                add_problem(reading, &UNKNOWN_LOCATION, offset);
-            }
+            let Some(location) = locations.frames_of_id(id) else {
+                add_problem(reading, &UNKNOWN_LOCATION, sample.offset);
+                let intern = || heap.names.intern(&format!("location {id}"));
+                path.push(*names_of_unknown_locations.entry(id).or_insert_with(intern));
+                continue;
+            };
             // What would leave nothing is shown.
-            let is_first_dropped = location.is_dropped && (node > 0 || location.kept > 0);
+            let is_first_dropped = location.is_dropped && (location.kept > 0 || node > 0 || !path.is_empty());
             let names = locations.names(location, !is_first_dropped);
-            let known = (names.len() > MAX_FRAMES_WALKED).then(|| nodes_of_long_locations.get(&(node, id))).flatten();
-            if let Some(&known) = known {
-                (node, last) = (known, names.last().copied());
+            if names.len() <= MAX_FRAMES_WALKED {
+                path.extend_from_slice(names);
             } else {
-                let above = node;
-                for &name in names {
-                    node = heap.find_or_add_frame_below(node, last, name)?;
-                    last = Some(name);
-                }
-                if names.len() > MAX_FRAMES_WALKED {
-                    nodes_of_long_locations.insert((above, id), node);
-                }
+                let above = heap.find_or_add_path(node, path)?;
+                path.clear();
+                node = match nodes_of_long_locations.get(&(above, id)) {
+                    Some(&known) => known,
+                    None => heap.find_or_add_path(above, names)?,
+                };
+                nodes_of_long_locations.insert((above, id), node);
             }
             if is_first_dropped {
                 break;
             }
         }
-        Ok((node, last))
+        heap.find_or_add_path(node, path)
     }
 }

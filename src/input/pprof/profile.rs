@@ -70,8 +70,6 @@ pub(super) struct LocationFrames {
     pub(super) is_dropped: bool,
     /// All of its frames.
     count: usize,
-    /// The profile does not have it.
-    pub(super) is_unknown: bool,
 }
 
 impl<'a> Profile<'a> {
@@ -309,7 +307,7 @@ impl<'a> Profile<'a> {
 const MAX_MATCH_STEPS: usize = 1 << 30;
 
 /// Stands for no name. There are never so many.
-const NO_NAME: NameId = NameId(u32::MAX);
+pub(super) const NO_NAME: NameId = NameId(u32::MAX);
 
 impl Locations {
     fn with_room(count: usize) -> Self {
@@ -341,30 +339,22 @@ impl Locations {
             }
             let (start, count) = (self.names.len(), frames.len());
             let (kept, is_dropped) = (first_dropped.unwrap_or(count), first_dropped.is_some());
-            self.all.push(LocationFrames { start, kept, is_dropped, count, is_unknown: false });
+            self.all.push(LocationFrames { start, kept, is_dropped, count });
             self.names.extend_from_slice(frames);
         }
         is_new
     }
 
-    /// The name of an id's frame, where it has one alone, which is shown.
+    /// The name of an id's frame, where it has one alone, which is shown; `NO_NAME` else.
     #[inline]
-    pub(super) fn only_name(&self, id: u64) -> Option<NameId> {
-        self.only_names.get(usize::try_from(id).ok()?).copied().filter(|&name| name != NO_NAME)
+    pub(super) fn only_name(&self, id: u64) -> NameId {
+        usize::try_from(id).ok().and_then(|id| self.only_names.get(id)).copied().unwrap_or(NO_NAME)
     }
 
-    /// The frames of an id; one that stands for it, where the profile does not have it.
+    /// The frames of an id; `None` where the profile does not have it.
     #[inline]
-    pub(super) fn frames_of_id(&mut self, id: u64, names: &mut NameTable) -> LocationFrames {
-        if let Some(place) = self.place(id) {
-            return self.all[place as usize];
-        }
-        // It is no location with an only name: each use of it is a problem.
-        self.insert(id, &[names.intern(&format!("location {id}"))], Some(1));
-        let last = self.all.len() - 1;
-        self.all[last].is_dropped = false;
-        self.all[last].is_unknown = true;
-        self.all[last]
+    pub(super) fn frames_of_id(&self, id: u64) -> Option<LocationFrames> {
+        self.place(id).map(|place| self.all[place as usize])
     }
 
     /// The names of a location's frames, the callers first; of all, or of those that are shown.
@@ -415,10 +405,8 @@ fn numbers_of_fields<const N: usize>(message: &[u8], wanted: [u64; N]) -> Result
     Ok(values)
 }
 
-/// The locations of a sample, innermost first, and its values.
+/// Appends the locations of a sample, innermost first, and its values.
 pub(super) fn parse_sample(message: &[u8], stack: &mut Vec<u64>, values: &mut Vec<u64>) -> Result<(), MalformedField> {
-    stack.clear();
-    values.clear();
     for field in MessageFields::new(message) {
         match field? {
             (1, value) => push_numbers(value, stack)?,
