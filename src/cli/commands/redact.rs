@@ -80,7 +80,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     let of_input = |error: Error| input.explain_if_url(error).context(input.name());
     let file = file.map_err(|error| of_input(error.into()))?;
-    let redacted = write_redacted_copy(&file, &input.name(), (&target, output), &args.options()?, session, of_input)?;
+    let redacted = write_redacted_copy(
+        &file,
+        &input.name(),
+        (&target, output),
+        &args.options()?,
+        (session, args.read.quiet),
+        of_input,
+    )?;
     if !args.read.quiet {
         let bytes = format_bytes(redacted.bytes);
         let words =
@@ -91,13 +98,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(CommandOutcome::Answered)
 }
 
-/// Writes a copy, and says what of the dump is not in it. `of_input` says of which dump an error is.
+/// Writes a copy, and says what of the dump is not in it unless it is to be quiet. `of_input` says of which dump an error is.
 pub(crate) fn write_redacted_copy(
     file: &DumpFile,
     name: &str,
     (target, output): (&OutputTarget, &Path),
     options: &RedactOptions,
-    session: &Session,
+    (session, is_quiet): (&Session, bool),
     of_input: impl FnOnce(Error) -> Error,
 ) -> Result<RedactedCopy> {
     let write = || -> Result<RedactedCopy, RedactError> {
@@ -121,6 +128,9 @@ pub(crate) fn write_redacted_copy(
         error => of_input(error.into()),
     })?;
     session.progress.clear();
+    if is_quiet {
+        return Ok(redacted);
+    }
     if redacted.lost.bytes > 0 || redacted.lost.is_cut {
         let so = if redacted.lost.bytes > 0 { "; nothing of them is in the copy" } else { "" };
         session.print_note("warning", None, &format!("{name}: {}{so}", lost_text(&redacted.lost)));
