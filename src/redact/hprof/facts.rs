@@ -345,11 +345,15 @@ impl ObjectAddresses {
     /// May an object have this id? Null may.
     #[inline]
     pub(super) fn may_hold_object(&self, id: u64) -> bool {
-        let step = id >> self.step_shift;
+        id == 0 || self.has_step(id >> self.step_shift)
+    }
+
+    #[inline]
+    fn has_step(&self, step: u64) -> bool {
         let at = step.wrapping_sub(self.first_near_step);
         match self.near_step_bits.get((at >> 6) as usize) {
             Some(word) if word >> (at & 63) & 1 == 1 => true,
-            _ => id == 0 || self.has_too_many_steps || self.far_steps.contains(&step),
+            _ => self.has_too_many_steps || self.far_steps.contains(&step),
         }
     }
 
@@ -359,9 +363,8 @@ impl ObjectAddresses {
             let first = self.first_near_step + 64 * at as u64;
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
         });
-        let may_hold = |step: u64| others.may_hold_object(step << others.step_shift);
         others.has_too_many_steps
-            || !self.has_too_many_steps && near.chain(self.far_steps.iter().copied()).all(may_hold)
+            || !self.has_too_many_steps && near.chain(self.far_steps.iter().copied()).all(|step| others.has_step(step))
     }
 
     /// An id that no object has, for references that lead nowhere.
