@@ -442,7 +442,9 @@ fn one_walk_is_enough_where_names_and_classes_come_first() {
         assert_eq!(copy.is_some(), is_enough, "{parts}");
         let whole = copy.unwrap_or_else(|| copy_of(&dump, false).expect("a copy"));
         let has = |text: &str| whole.windows(text.len()).any(|run| run == text.as_bytes());
-        assert!(has("main-thread") && !has("ZTCHHA"), "{parts}");
+        assert!(!has("ZTCHHA"), "{parts}");
+        // Of a class or a field whose name comes late nothing is kept.
+        assert!(has("main-thread") || !is_enough, "{parts}");
     };
     for parts in ["clfgodhtsabx", "clfgodhastbx", "gflcdhobxast"] {
         check(parts, 0x9380, true);
