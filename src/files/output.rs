@@ -199,6 +199,13 @@ impl<F: FnMut()> Write for LazyOutput<'_, F> {
     }
 }
 
+/// Of a file: others have no places to go back to.
+impl<F: FnMut()> Seek for LazyOutput<'_, F> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.begin_once()?.seek(to)
+    }
+}
+
 /// A file beside `path`, to become it when it is whole.
 fn create_unfinished_beside(path: &Path, mode: u32) -> io::Result<(File, UnfinishedFile)> {
     let folder = folder_of(path);

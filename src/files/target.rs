@@ -99,6 +99,11 @@ impl OutputTarget {
         &self.name
     }
 
+    /// Is it a file, which gets its name when it is whole?
+    pub fn is_file(&self) -> bool {
+        matches!(self.place, TargetPlace::File(_))
+    }
+
     /// Is it standard output?
     pub fn is_standard_output(&self) -> bool {
         matches!(self.place, TargetPlace::StandardOutput)

@@ -1,6 +1,6 @@
 //! A copy by the writer of its format, and the search for what is left in it.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 
 use super::compare::CopyCheck;
 use super::dump_file::DumpFile;
@@ -52,6 +52,22 @@ pub fn redact(file: &DumpFile, options: &RedactOptions, out: &mut dyn Write) -> 
     }
     let has_values = matches!(format.name, "heapgraph" | "ruby-objspace");
     Ok(RedactedCopy { format: format.name, bytes, lost, has_values, has_names: true })
+}
+
+/// Writes the copy that [`redact`] writes, and reads the dump once: of an HPROF file that is not packed, with names and classes before
+/// its objects, as HotSpot writes it. `None` where that does not work: then what was written is to be thrown away.
+///
+/// # Errors
+/// When the dump cannot be read, or the copy cannot be written.
+pub fn redact_in_one_walk(
+    file: &DumpFile,
+    options: &RedactOptions,
+    out: &mut (impl Write + Seek),
+) -> Result<Option<RedactedCopy>, RedactError> {
+    match detect(&mut file.open()?, &options.read)?.format().name {
+        "hprof" => hprof::redact_in_one_walk(file, options, out),
+        _ => Ok(None),
+    }
 }
 
 /// Looks for what is left of a dump in its copy: no run of six bytes that reads as a text may be in both, unless it is part of a

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::files::nameless_file;
+use crate::files::{nameless_file, open};
 use crate::input::{Observer, ReadError, SharedFile, SharedFileReader, Source};
 
 /// A dump that is read more than once.
@@ -45,6 +45,14 @@ impl DumpFile {
     /// A dump in a file that is open, with or without a name.
     pub fn of_file(file: File, observer: Arc<dyn Observer>) -> Self {
         DumpFile { storage: DumpStorage::OpenFile(SharedFile::new(file)), observer }
+    }
+
+    /// The bytes of a dump that has a name, at any place.
+    pub(super) fn open_seekable(&self) -> io::Result<File> {
+        match &self.storage {
+            DumpStorage::Path(path) => open(path),
+            DumpStorage::OpenFile(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
     }
 
     /// The dump from its start.

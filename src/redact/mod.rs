@@ -22,7 +22,7 @@ mod v8;
 
 pub use compare::{CopyCheck, DumpDigest, compare};
 pub use compressed_output::{CompressedOutput, OutputCompression};
-pub use copy::{check_redacted_copy, redact};
+pub use copy::{check_redacted_copy, redact, redact_in_one_walk};
 pub use dump_file::DumpFile;
 pub use kept_fields::KeptFields;
 pub use keyed_hash::KeyedHash;

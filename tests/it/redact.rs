@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use heapdump::input::NoObserver;
-use heapdump::redact::{DumpFile, KeptFields, KeyedHash, RedactOptions, redact};
+use heapdump::redact::{DumpFile, KeptFields, KeyedHash, NameMap, RedactOptions, redact, redact_in_one_walk};
 use serde_json::Value;
 
 use crate::common::cmd::{heapdump, run, run_with_input};
@@ -370,9 +370,117 @@ fn copy_of(bytes: &[u8], equality: bool) -> Result<Vec<u8>, String> {
     redact(&file, &options, &mut out).map(|_| out).map_err(|error| error.to_string())
 }
 
+/// The same in one walk, of a file; `None` where that does not work.
+fn copy_in_one_walk(bytes: &[u8], names: &str) -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("d.hprof");
+    std::fs::write(&path, bytes).expect("written");
+    let file = DumpFile::of_path(path, Arc::new(NoObserver)).expect("a file");
+    let names = NameMap::parse(names).expect("names");
+    let options = RedactOptions { kept_fields: KeptFields::known(), names, ..RedactOptions::default() };
+    let mut out = std::io::Cursor::new(Vec::new());
+    let copied = redact_in_one_walk(&file, &options, &mut out).expect("a copy");
+    let mut whole = Vec::new();
+    redact(&file, &options, &mut whole).expect("a copy");
+    let copy = copied.map(|_| out.into_inner());
+    assert!(copy.as_ref().is_none_or(|copy| *copy == whole), "one walk writes what several write");
+    copy
+}
+
+/// One walk writes what several write, or says that it cannot: where a name or a class comes late, where a reference leads nowhere.
+#[test]
+fn one_walk_is_enough_where_names_and_classes_come_first() {
+    for path in [ZOO, "fixtures/hprof/zoo-jdk17-zgc.hprof.zst", "fixtures/hprof/shop-old.hprof.zst"] {
+        let copy = copy_in_one_walk(&unpacked(path), "").expect(path);
+        let has = |text: &[u8]| copy.windows(text.len()).any(|run| run == text);
+        assert!(has(b"main") && !has(b"duplicate text"), "{path}");
+    }
+    // Longer names: what is behind them moves.
+    let renamed = copy_in_one_walk(&unpacked(ZOO), "zoo=a.longer.name").expect("a copy");
+    assert!(
+        renamed.windows(14).any(|run| run == b"a.longer.name/") && renamed.windows(10).any(|run| run == b"zoo-worker")
+    );
+
+    let [object, string, thread] = [0x1000u64, 0x1100, 0x1200];
+    // Parts of a dump by their letters: classes, c; a class with its dump, l; texts of fields, f; a thread, a string, an array, t s a.
+    let dump = |parts: &str, leads_to: u64| {
+        let mut writer = Writer::new("1.0.2", 8);
+        for part in parts.chars() {
+            match part {
+                'c' => {
+                    for (class, name) in [(object, "java.lang.Object"), (string, "java.lang.String")] {
+                        writer.class(class, name);
+                    }
+                }
+                'l' => writer.class(thread, "java.lang.Thread"),
+                'f' | 'g' => {
+                    let (id, name) = if part == 'f' { (0x2000, "value") } else { (0x2003, "name") };
+                    let text = [writer.id(id), name.as_bytes().to_vec()].concat();
+                    writer.record(1, &text);
+                }
+                _ => {
+                    let entry = match part {
+                        'o' => class_dump(&writer, object, 0, &[]),
+                        'd' => class_dump(&writer, string, object, &[(0x2000, 2), (0x2000, 10)]),
+                        'h' => class_dump(&writer, thread, object, &[(0x2003, 2), (0x2000, 10)]),
+                        't' => number_and_reference(&writer, 0x9100, thread, 0x9200),
+                        's' => number_and_reference(&writer, 0x9200, string, 0x9300),
+                        'x' => number_and_reference(&writer, 0x9280, string, leads_to),
+                        'a' => byte_array(0x9300, b"main-thread"),
+                        _ => byte_array(0x9380, b"ZTCHHA of a request"),
+                    };
+                    writer.record(0x1C, &entry);
+                }
+            }
+        }
+        writer.record(0x2C, &[]);
+        writer.bytes
+    };
+    let check = |parts: &str, leads_to: u64, is_enough: bool| {
+        let dump = dump(parts, leads_to);
+        let copy = copy_in_one_walk(&dump, "java.lang=a");
+        assert_eq!(copy.is_some(), is_enough, "{parts}");
+        let whole = copy.unwrap_or_else(|| copy_of(&dump, false).expect("a copy"));
+        let has = |text: &str| whole.windows(text.len()).any(|run| run == text.as_bytes());
+        assert!(!has("ZTCHHA"), "{parts}");
+        // Of a class or a field whose name comes late nothing is kept.
+        assert!(has("main-thread") || !is_enough, "{parts}");
+    };
+    for parts in ["clfgodhtsabx", "clfgodhastbx", "gflcdhobxast"] {
+        check(parts, 0x9380, true);
+    }
+    // A class and its dump, a class dump, a name of a field, a class's name behind objects.
+    for parts in ["cfgodtsalhbx", "clfgodtsahbx", "clfodhtsagbx", "clgodhtsafbx", "cfgodhtsalbx"] {
+        check(parts, 0x9380, false);
+    }
+    // To where no object is.
+    check("clfgodhtsabx", 0x7061_7373_776F_7264, false);
+}
+
+/// A class dump with fields of some names and types.
+fn class_dump(writer: &Writer, class: u64, above: u64, fields: &[(u64, u8)]) -> Vec<u8> {
+    let mut bytes = [vec![0x20], writer.id(class), vec![0; 4], writer.id(above), vec![0; 5 * 8 + 4 + 4]].concat();
+    bytes.extend((fields.len() as u16).to_be_bytes());
+    fields.iter().for_each(|(name, kind)| bytes.extend([writer.id(*name), vec![*kind]].concat()));
+    bytes
+}
+
+/// An instance with a reference and a number.
+fn number_and_reference(writer: &Writer, id: u64, class: u64, to: u64) -> Vec<u8> {
+    let head = [vec![0x21], writer.id(id), vec![0; 4], writer.id(class), 12u32.to_be_bytes().to_vec()].concat();
+    [head, writer.id(to), vec![7; 4]].concat()
+}
+
+/// An array of bytes, with ids of 8 bytes.
+fn byte_array(id: u64, text: &[u8]) -> Vec<u8> {
+    let length = (text.len() as u32).to_be_bytes().to_vec();
+    [vec![0x23], id.to_be_bytes().to_vec(), vec![0; 4], length, vec![8], text.to_vec()].concat()
+}
+
 /// A dump with bytes changed or cut off: the copy is as long, and no text gets into it.
 #[test]
 fn damaged_dumps_leak_nothing() {
+    let mut one_walk_count = 0;
     let mut state = 7u64;
     let mut next = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -401,11 +509,13 @@ fn damaged_dumps_leak_nothing() {
                 }
             }
             let Ok(copy) = copy_of(&bytes, change % 8 > 5) else { continue };
+            one_walk_count += usize::from(copy_in_one_walk(&bytes, "").is_some());
             assert_eq!(copy.len(), bytes.len(), "{path}: change {change}");
             let leaked = copy.windows(6).find(|run| secrets.contains(*run));
             assert_eq!(leaked.map(String::from_utf8_lossy), None, "{path}: change {change}");
         }
     }
+    assert!(one_walk_count > 10, "{one_walk_count}");
 }
 
 /// Texts of values of a Ruby dump or a heap graph.
@@ -476,6 +586,7 @@ fn a_cut_dump_is_told_and_strict_refuses_it() {
     let told = run(&["redact", &cut, "-o", &copy]).expect_code(0).stderr;
     assert!(told.contains("warning: ") && told.contains("cut off"), "{told}");
     run(&["redact", "--verify", &cut, &copy]).expect_code(0);
+    assert_eq!(run(&["redact", &cut, "-o", &copy, "--force", "-q"]).expect_code(0).stderr, "");
 }
 
 #[test]
@@ -556,22 +667,12 @@ fn dump_of_repeated_ids() -> Vec<u8> {
     }
     let again = [writer.id(thread + 1), b"ZTCHHA of a text record".to_vec()].concat();
     writer.record(1, &again);
-    let class = |writer: &Writer, class: u64, above: u64, fields: &[(u64, u8)]| {
-        let mut bytes = [vec![0x20], writer.id(class), vec![0; 4], writer.id(above), vec![0; 5 * 8 + 4 + 4]].concat();
-        bytes.extend((fields.len() as u16).to_be_bytes());
-        fields.iter().for_each(|(name, kind)| bytes.extend([writer.id(*name), vec![*kind]].concat()));
-        bytes
-    };
     let classes = [
-        class(&writer, object, 0, &[]),
-        class(&writer, string, object, &[(0x2000, 2), (0x2001, 10), (0x2002, 10)]),
-        class(&writer, thread, object, &[(0x2003, 2)]),
+        class_dump(&writer, object, 0, &[]),
+        class_dump(&writer, string, object, &[(0x2000, 2), (0x2001, 10), (0x2002, 10)]),
+        class_dump(&writer, thread, object, &[(0x2003, 2)]),
     ]
     .concat();
-    let bytes = |id: u64, text: &[u8]| {
-        let length = (text.len() as u32).to_be_bytes().to_vec();
-        [vec![0x23], id.to_be_bytes().to_vec(), vec![0; 4], length, vec![8], text.to_vec()].concat()
-    };
     let text = |id: u64, array: u64, count: u32| {
         let values = [array.to_be_bytes().to_vec(), vec![0; 4], count.to_be_bytes().to_vec()].concat();
         let head = [vec![0x21], id.to_be_bytes().to_vec(), vec![0; 4], string.to_be_bytes().to_vec()].concat();
@@ -579,16 +680,16 @@ fn dump_of_repeated_ids() -> Vec<u8> {
     };
     let first = [
         classes.clone(),
-        bytes(0x9300, b"main-thread"),
-        bytes(0x9300, b"ZTCHHA of a repeat"),
+        byte_array(0x9300, b"main-thread"),
+        byte_array(0x9300, b"ZTCHHA of a repeat"),
         text(0x9200, 0x9300, 11),
         writer.instance(0x9100, thread, &[0x9200]),
         writer.instance(0x9180, thread, &[0x9280]),
         text(0x9280, 0x9380, 6),
-        bytes(0x9380, b"worker ZTCHHA of a request"),
+        byte_array(0x9380, b"worker ZTCHHA of a request"),
         writer.root(0x9100),
     ];
-    let second = [classes, bytes(0x9300, b"ZTCHHA of another dump"), writer.root(0x9300)];
+    let second = [classes, byte_array(0x9300, b"ZTCHHA of another dump"), writer.root(0x9300)];
     for dump in [first.concat(), second.concat()] {
         writer.record(0x0C, &dump);
     }

@@ -256,7 +256,8 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
         let target = find_target(&[], Some(&output))?;
         let options = RedactOptions { kept_fields: KeptFields::known(), ..RedactOptions::default() };
         let dump = DumpFile::of_file(dump, Arc::new(NoObserver));
-        let redacted = write_redacted_copy(&dump, "the dump", (&target, &output), &options, session, |error| error)?;
+        let redacted =
+            write_redacted_copy(&dump, "the dump", (&target, &output), &options, (session, args.quiet), |error| error)?;
         (collected.bytes, collected.file) = (redacted.bytes, Some(target.name().to_string()));
     }
     Ok(collected)

@@ -15,7 +15,7 @@ use crate::dump::{IndexUse, OpenOptions};
 use crate::files::OutputTarget;
 use crate::redact::{
     CompressedOutput, CopyCheck, DumpDigest, DumpFile, KeptFields, KeyedHash, NameMap, OutputCompression, RedactError,
-    RedactOptions, RedactedCopy, check_redacted_copy, compare, lost_text, redact,
+    RedactOptions, RedactedCopy, check_redacted_copy, compare, lost_text, redact, redact_in_one_walk,
 };
 use crate::report::format_bytes;
 
@@ -80,7 +80,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     let of_input = |error: Error| input.explain_if_url(error).context(input.name());
     let file = file.map_err(|error| of_input(error.into()))?;
-    let redacted = write_redacted_copy(&file, &input.name(), (&target, output), &args.options()?, session, of_input)?;
+    let redacted = write_redacted_copy(
+        &file,
+        &input.name(),
+        (&target, output),
+        &args.options()?,
+        (session, args.read.quiet),
+        of_input,
+    )?;
     if !args.read.quiet {
         let bytes = format_bytes(redacted.bytes);
         let words =
@@ -91,24 +98,39 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(CommandOutcome::Answered)
 }
 
-/// Writes a copy, and says what of the dump is not in it. `of_input` says of which dump an error is.
+/// Writes a copy, and says what of the dump is not in it unless it is to be quiet. `of_input` says of which dump an error is.
 pub(crate) fn write_redacted_copy(
     file: &DumpFile,
     name: &str,
     (target, output): (&OutputTarget, &Path),
     options: &RedactOptions,
-    session: &Session,
+    (session, is_quiet): (&Session, bool),
     of_input: impl FnOnce(Error) -> Error,
 ) -> Result<RedactedCopy> {
-    let out = target.begin_lazily(|| {});
-    let mut out = CompressedOutput::new(out, OutputCompression::of_name(output));
-    let redacted = redact(file, options, &mut out).map_err(|error| match error {
+    let write = || -> Result<RedactedCopy, RedactError> {
+        let (out, packing) = (|| target.begin_lazily(|| {}), OutputCompression::of_name(output));
+        if target.is_file() && packing == OutputCompression::Uncompressed {
+            let mut out = out();
+            if let Some(redacted) = redact_in_one_walk(file, options, &mut out)? {
+                out.finish()?;
+                return Ok(redacted);
+            }
+        }
+        let mut out = CompressedOutput::new(out(), packing);
+        let redacted = redact(file, options, &mut out)?;
+        out.flush()?;
+        out.finish()?.finish()?;
+        Ok(redacted)
+    };
+    let redacted = write().map_err(|error| match error {
         RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
         RedactError::Damaged(lost) => anyhow!("{name}: {} (an error because of --strict)", lost_text(&lost)),
         error => of_input(error.into()),
     })?;
-    out.flush().and_then(|()| out.finish()?.finish()).with_context(|| format!("cannot write {}", target.name()))?;
     session.progress.clear();
+    if is_quiet {
+        return Ok(redacted);
+    }
     if redacted.lost.bytes > 0 || redacted.lost.is_cut {
         let so = if redacted.lost.bytes > 0 { "; nothing of them is in the copy" } else { "" };
         session.print_note("warning", None, &format!("{name}: {}{so}", lost_text(&redacted.lost)));

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::facts::{BYTE, CHAR, HprofFacts, InstancePlanCache, hash_of_text};
+use super::facts::{BYTE, CHAR, HprofFacts, InstancePlanCache, hash_of_text, keep_part};
 use super::walk::{MAX_WHOLE_ENTRY_BYTES, RecordVisitor, count_at};
 use crate::input::hprof::records::{ClassDump, FrameRecord, LoadClass, StaticValue, TraceRecord};
-use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, id_at_with_width, record_tags, sub_record_tags, u32_at};
+use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, id_at_with_width, record_tags, sub_record_tags};
 use crate::redact::kept_fields::KeptFields;
 use crate::redact::keyed_hash::{KeyedHash, PartialDigest};
 
@@ -35,6 +35,11 @@ pub(super) struct FactScan<'k> {
     used_classes: FxHashSet<u64>,
     /// The class of the last array of objects.
     last_array_class: u64,
+    /// The walk ends at the first object; and has ended there.
+    ends_at_object: bool,
+    is_done: bool,
+    /// Records that tell of names and classes.
+    pub(super) fact_count: u64,
 }
 
 impl<'k> FactScan<'k> {
@@ -64,7 +69,22 @@ impl<'k> FactScan<'k> {
             field_name_ids: FxHashSet::default(),
             used_classes: FxHashSet::default(),
             last_array_class: 0,
+            ends_at_object: false,
+            is_done: false,
+            fact_count: 0,
         }
+    }
+
+    /// One that looks at what comes before the first object.
+    pub(super) fn of_start(id_bytes: usize, keep: &'k KeptFields) -> Self {
+        FactScan { ends_at_object: true, ..FactScan::new(id_bytes, keep, None) }
+    }
+
+    /// What is known before the first object, if all classes that were named turn out to have their place among objects.
+    pub(super) fn end_start(mut self) -> HprofFacts {
+        self.used_classes.extend(self.facts.class_name_ids.keys());
+        self.end_scan(false);
+        self.facts
     }
 
     /// A walk is over, which could not pass everything if `is_damaged`. Returns true if another may find more.
@@ -162,21 +182,15 @@ impl<'k> FactScan<'k> {
                 }
             }
         }
-        if let Some(at) = plan.character_array_offset
+        if plan.character_array_offset.is_some()
             && kept.contains_key(&id)
             && self.seen_kept_objects.insert((self.dump_number, id))
         {
             self.seen_kept_count += 1;
             // An array of this id would be another object.
             kept.insert(id, vec![(0, 0)]);
-            let number = |at: Option<u32>| u32_at(data, head + at? as usize);
-            let part =
-                number(plan.array_part_offsets.0).zip(number(plan.array_part_offsets.1)).unwrap_or((0, u32::MAX));
-            if let Some(array) = id_at_with_width(data, head + at as usize, id_bytes).filter(|&array| array != 0) {
-                let parts = kept.entry(array).or_default();
-                if !parts.contains(&part) {
-                    parts.push(part);
-                }
+            if let Some(array) = plan.characters_of_string(data.get(head..).unwrap_or_default(), id_bytes) {
+                keep_part(kept, array);
             }
         }
     }
@@ -214,6 +228,11 @@ fn reads_as_name(text: &[u8]) -> bool {
     text.iter().all(|byte| *byte > b' ' && *byte != 0x7F)
 }
 
+/// Returns true for a record that is no heap and may tell of names and classes.
+pub(super) fn tells_facts(tag: u8) -> bool {
+    matches!(tag, record_tags::TEXT | record_tags::LOAD_CLASS | record_tags::FRAME | record_tags::TRACE)
+}
+
 impl RecordVisitor for FactScan<'_> {
     fn begin_dump(&mut self) {
         self.end_array_digest();
@@ -230,6 +249,7 @@ impl RecordVisitor for FactScan<'_> {
         if !self.is_first_scan {
             return None;
         }
+        self.fact_count += u64::from(tells_facts(tag));
         let id_bytes = self.facts.id_bytes;
         let facts = &mut self.facts;
         match tag {
@@ -264,6 +284,11 @@ impl RecordVisitor for FactScan<'_> {
     fn heap_entry(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         match data[0] {
+            sub_record_tags::INSTANCE..=sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA
+                if self.ends_at_object =>
+            {
+                self.is_done = true
+            }
             sub_record_tags::INSTANCE => self.scan_instance(data),
             sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
                 if let Some(id) = id_at_with_width(data, 1, id_bytes) {
@@ -288,6 +313,7 @@ impl RecordVisitor for FactScan<'_> {
                 }
             }
             sub_record_tags::CLASS_DUMP if self.is_first_scan => {
+                self.fact_count += 1;
                 if let Ok((_, dump)) = ClassDump::parse(&data[1..], id_bytes, 0) {
                     let fields = dump.fields.iter().map(|field| field.name_id);
                     self.field_name_ids.extend(dump.statics.iter().map(|one| one.name_id).chain(fields));
@@ -307,4 +333,8 @@ impl RecordVisitor for FactScan<'_> {
     }
 
     fn unparsed_bytes(&mut self, _: &mut [u8]) {}
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
 }

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::input::hprof::layout::texts::{TextRecords, hprof_source_form};
 use crate::input::hprof::records::{ClassDump, FieldRecord};
-use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, value_bytes};
+use crate::input::hprof::wire::{OBJECT_BASIC_TYPE, id_at_with_width, u32_at, value_bytes};
 use crate::redact::kept_fields::KeptFields;
 
 /// Superclasses above a class that are followed: a damaged file may have circles.
@@ -42,6 +42,14 @@ pub(super) struct HprofFacts {
 /// Objects whose texts are kept, by id; of an id that comes again the first counts. Of an array the parts (first element,
 /// elements) that strings have of it; none if it is kept whole.
 pub(super) type KeptTexts = FxHashMap<u64, Vec<(u32, u32)>>;
+
+/// Keeps the part that a string has of an array.
+pub(super) fn keep_part(kept: &mut KeptTexts, (array, part): (u64, (u32, u32))) {
+    let parts = kept.entry(array).or_default();
+    if !parts.contains(&part) {
+        parts.push(part);
+    }
+}
 
 /// Zeros all elements of an array of text but those of `parts`, without parts none; of any other array all.
 pub(super) fn zero_all_but_parts(elements: &mut [u8], basic_type: u8, parts: &[(u32, u32)]) {
@@ -174,6 +182,14 @@ pub(super) struct InstancePlan {
 }
 
 impl InstancePlan {
+    /// Of the values of a string: the array with its characters, and the part of it that is its own (first element, elements).
+    pub(super) fn characters_of_string(&self, values: &[u8], id_bytes: usize) -> Option<(u64, (u32, u32))> {
+        let array = id_at_with_width(values, self.character_array_offset? as usize, id_bytes).filter(|&id| id != 0)?;
+        let number = |at: Option<u32>| u32_at(values, at? as usize);
+        let (start, count) = self.array_part_offsets;
+        Some((array, number(start).zip(number(count)).unwrap_or((0, u32::MAX))))
+    }
+
     fn add_action(&mut self, at: u32, bytes: u32, step: ValueAction) {
         match self.actions.last_mut() {
             Some((_, length, last)) if *last == step => *length += bytes,
@@ -329,12 +345,26 @@ impl ObjectAddresses {
     /// May an object have this id? Null may.
     #[inline]
     pub(super) fn may_hold_object(&self, id: u64) -> bool {
-        let step = id >> self.step_shift;
+        id == 0 || self.has_step(id >> self.step_shift)
+    }
+
+    #[inline]
+    fn has_step(&self, step: u64) -> bool {
         let at = step.wrapping_sub(self.first_near_step);
         match self.near_step_bits.get((at >> 6) as usize) {
             Some(word) if word >> (at & 63) & 1 == 1 => true,
-            _ => id == 0 || self.has_too_many_steps || self.far_steps.contains(&step),
+            _ => self.has_too_many_steps || self.far_steps.contains(&step),
         }
+    }
+
+    /// Is each step of this also one of `others`?
+    pub(super) fn are_among(&self, others: &ObjectAddresses) -> bool {
+        let near = self.near_step_bits.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(at, word)| {
+            let first = self.first_near_step + 64 * at as u64;
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
+        });
+        others.has_too_many_steps
+            || !self.has_too_many_steps && near.chain(self.far_steps.iter().copied()).all(|step| others.has_step(step))
     }
 
     /// An id that no object has, for references that lead nowhere.

@@ -7,10 +7,12 @@
 mod fact_scan;
 mod facts;
 mod gathered_facts;
+mod one_walk;
 mod remaining_content;
 mod value_remover;
 mod walk;
 mod write;
 
+pub(super) use one_walk::redact_in_one_walk;
 pub(super) use remaining_content::find_remaining_content;
 pub(super) use write::redact;

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::facts::{HprofFacts, InstancePlanCache, KeptTexts, ValueAction, zero_all_but_parts};
+use super::facts::{HprofFacts, InstancePlanCache, KeptTexts, ObjectAddresses, ValueAction, zero_all_but_parts};
 use super::walk::{RecordVisitor, count_at};
 use crate::input::hprof::records::{FrameRecord, LoadClass, TraceRecord};
 use crate::input::hprof::wire::{
@@ -13,9 +13,38 @@ use crate::redact::kept_fields::KeptFields;
 use crate::redact::keyed_hash::KeyedHash;
 use crate::redact::names::NameMap;
 
+/// What a walk that takes values out knows of the objects of a file.
+pub(super) trait KnownObjects {
+    /// An id that no object has.
+    fn unused_id(&self) -> u64;
+    /// May an object have the id of a reference or a root? Null may.
+    fn may_hold_object(&mut self, id: u64) -> bool;
+    /// The same of the id that the object or array at hand says it has.
+    #[inline]
+    fn may_be_object(&mut self, id: u64) -> bool {
+        self.may_hold_object(id)
+    }
+    /// A class, or a text that is a name, is not known.
+    fn note_unknown(&mut self) {}
+    /// An object holds texts that are kept.
+    fn note_kept_texts(&mut self, _holder: u64, _texts: impl Iterator<Item = u64>) {}
+}
+
+impl KnownObjects for &ObjectAddresses {
+    fn unused_id(&self) -> u64 {
+        ObjectAddresses::unused_id(self)
+    }
+
+    #[inline]
+    fn may_hold_object(&mut self, id: u64) -> bool {
+        ObjectAddresses::may_hold_object(self, id)
+    }
+}
+
 /// Takes values out.
-pub(super) struct ValueRemover<'f> {
+pub(super) struct ValueRemover<'f, A> {
     facts: &'f HprofFacts,
+    pub(super) objects: A,
     kept_fields: &'f KeptFields,
     hash: Option<&'f KeyedHash>,
     names: &'f NameMap,
@@ -27,6 +56,8 @@ pub(super) struct ValueRemover<'f> {
     seen_text_ids: FxHashSet<u64>,
     /// An id that no object has, in place of ids that may not stay.
     unused_id: u64,
+    /// The class of the last array of objects, which is known.
+    last_array_class: u64,
     /// What the elements that follow are.
     element_action: ElementAction,
 }
@@ -39,16 +70,18 @@ enum ElementAction {
     FillFromDigest([u64; 2], u64),
 }
 
-impl<'f> ValueRemover<'f> {
+impl<'f, A: KnownObjects> ValueRemover<'f, A> {
     pub(super) fn new(
         facts: &'f HprofFacts,
+        objects: A,
         keep: &'f KeptFields,
         hash: Option<&'f KeyedHash>,
         names: &'f NameMap,
     ) -> Self {
-        let unused_id = facts.object_addresses.unused_id();
+        let unused_id = objects.unused_id();
         ValueRemover {
             facts,
+            objects,
             kept_fields: keep,
             hash,
             names,
@@ -57,20 +90,31 @@ impl<'f> ValueRemover<'f> {
             kept_texts: KeptTexts::default(),
             seen_text_ids: FxHashSet::default(),
             unused_id,
+            last_array_class: 0,
             element_action: ElementAction::FillWithZeros,
         }
     }
 
-    /// Lets the id at the start of `bytes` stay if it may be one of an object. False if it may not.
-    #[inline]
-    fn keep_or_replace_id(&self, bytes: &mut [u8]) -> bool {
-        let id_bytes = self.facts.id_bytes;
-        let is_fine =
-            id_at_with_width(bytes, 0, id_bytes).is_some_and(|id| self.facts.object_addresses.may_hold_object(id));
+    /// Lets the id of a root at the start of `bytes` stay if it may be one of an object. False if it may not.
+    fn keep_or_replace_id(&mut self, bytes: &mut [u8]) -> bool {
+        let id = id_at_with_width(bytes, 0, self.facts.id_bytes);
+        let is_fine = id.is_some_and(|id| self.objects.may_hold_object(id));
         if !is_fine {
             self.write_id(bytes, self.unused_id);
         }
         is_fine
+    }
+
+    /// The same of an object and its stack trace, behind the tag at the start of `head`. Returns the id.
+    #[inline]
+    fn keep_or_replace_own_id(&mut self, head: &mut [u8]) -> u64 {
+        let id_bytes = self.facts.id_bytes;
+        let id = id_at_with_width(head, 1, id_bytes);
+        if !id.is_some_and(|id| self.objects.may_be_object(id)) {
+            self.write_id(&mut head[1..], self.unused_id);
+            head[1 + id_bytes..5 + id_bytes].fill(0);
+        }
+        id.unwrap_or(0)
     }
 
     fn write_id(&self, bytes: &mut [u8], id: u64) {
@@ -80,34 +124,25 @@ impl<'f> ValueRemover<'f> {
     }
 
     #[inline]
-    fn keep_or_replace_ids(&self, bytes: &mut [u8]) {
-        let (places, unused_id) = (&self.facts.object_addresses, self.unused_id);
-        let rest = if self.facts.id_bytes == 8 {
-            let (ids, rest) = bytes.as_chunks_mut::<8>();
-            for id in ids.iter_mut().filter(|id| !places.may_hold_object(u64::from_be_bytes(**id))) {
-                *id = unused_id.to_be_bytes();
-            }
-            rest
-        } else {
-            let (ids, rest) = bytes.as_chunks_mut::<4>();
-            for id in ids.iter_mut().filter(|id| !places.may_hold_object(u32::from_be_bytes(**id).into())) {
-                *id = (unused_id as u32).to_be_bytes();
-            }
-            rest
-        };
-        rest.fill(0);
+    fn keep_or_replace_ids(&mut self, bytes: &mut [u8]) {
+        keep_or_replace_object_ids(&mut self.objects, (self.facts.id_bytes, self.unused_id), bytes);
     }
 
     /// The id of a class stays, and one that may be that of an object; any other becomes one that no object has.
-    fn keep_or_replace_class_id(&self, bytes: &mut [u8]) {
-        let is_class = |id| id == 0 || self.facts.is_class(id);
-        if !id_at_with_width(bytes, 0, self.facts.id_bytes).is_some_and(is_class) {
-            self.keep_or_replace_id(bytes);
+    fn keep_or_replace_class_id(&mut self, bytes: &mut [u8]) {
+        match id_at_with_width(bytes, 0, self.facts.id_bytes) {
+            Some(id) if id == self.last_array_class => {}
+            Some(id) if self.facts.is_class(id) => self.last_array_class = id,
+            _ => {
+                self.objects.note_unknown();
+                self.keep_or_replace_id(bytes);
+            }
         }
     }
 
-    fn keep_or_null_name_id(&self, bytes: &mut [u8]) {
+    fn keep_or_null_name_id(&mut self, bytes: &mut [u8]) {
         if !id_at_with_width(bytes, 0, self.facts.id_bytes).is_some_and(|id| self.is_name_id(id)) {
+            self.objects.note_unknown();
             self.write_id(bytes, 0);
         }
     }
@@ -121,30 +156,34 @@ impl<'f> ValueRemover<'f> {
         let id_bytes = self.facts.id_bytes;
         let (head, values) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
         self.element_action = ElementAction::FillWithZeros;
-        let is_fine = self.keep_or_replace_id(&mut head[1..]);
-        if !is_fine {
-            head[1 + id_bytes..5 + id_bytes].fill(0);
-        }
+        let id = self.keep_or_replace_own_id(head);
         let class = id_at_with_width(head, 5 + id_bytes, id_bytes).unwrap_or(0);
         let said = count_at(head, 5 + 2 * id_bytes);
         let Some(plan) = self.plans.plan_for(self.facts, self.dump_number, class, self.kept_fields, said) else {
+            self.objects.note_unknown();
             self.keep_or_replace_class_id(&mut head[5 + id_bytes..]);
             values.fill(0);
             return;
         };
+        if !plan.kept_reference_offsets.is_empty() {
+            let places = plan.kept_reference_offsets.iter();
+            let texts = places.filter_map(|&at| id_at_with_width(values, at as usize, id_bytes));
+            self.objects.note_kept_texts(id, texts);
+        }
         let mut end = 0;
-        let (facts, hash, unused_id) = (self.facts, self.hash, self.unused_id);
         for &(at, bytes, step) in &plan.actions {
             let from = (at as usize).min(values.len());
             end = (from + bytes as usize).min(values.len());
             let part = &mut values[from..end];
             match step {
                 ValueAction::Keep => {}
-                ValueAction::ReplaceNumbers(_, field) => match hash {
+                ValueAction::ReplaceNumbers(_, field) => match self.hash {
                     Some(hash) => hash.replace_number(part, field),
                     None => part.fill(0),
                 },
-                ValueAction::CheckReferences => keep_or_replace_object_ids(facts, unused_id, part),
+                ValueAction::CheckReferences => {
+                    keep_or_replace_object_ids(&mut self.objects, (id_bytes, self.unused_id), part)
+                }
             }
         }
         values[end..].fill(0);
@@ -153,10 +192,7 @@ impl<'f> ValueRemover<'f> {
     fn redact_primitive_array(&mut self, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         let (head, elements) = data.split_at_mut((10 + id_bytes).min(data.len()));
-        let id = id_at_with_width(head, 1, id_bytes).unwrap_or(0);
-        if !self.keep_or_replace_id(&mut head[1..]) {
-            head[1 + id_bytes..5 + id_bytes].fill(0);
-        }
+        let id = self.keep_or_replace_own_id(head);
         let said = (count_at(head, 5 + id_bytes) as u64) * element_bytes(head[9 + id_bytes]).unwrap_or(0) as u64;
         let basic_type = head[9 + id_bytes];
         // A text that is longer than what is at hand is no name.
@@ -207,7 +243,7 @@ impl<'f> ValueRemover<'f> {
     }
 
     /// A type and a value of it at an offset, of a field. Returns where it ends.
-    fn redact_typed_value(&self, data: &mut [u8], at: usize, is_kept: bool, field: u64) -> Option<usize> {
+    fn redact_typed_value(&mut self, data: &mut [u8], at: usize, is_kept: bool, field: u64) -> Option<usize> {
         let basic_type = *data.get(at)?;
         let bytes = value_bytes(basic_type, self.facts.id_bytes)?;
         let value = data.get_mut(at + 1..at + 1 + bytes)?;
@@ -223,18 +259,26 @@ impl<'f> ValueRemover<'f> {
     }
 }
 
-fn keep_or_replace_object_ids(facts: &HprofFacts, unused_id: u64, bytes: &mut [u8]) {
-    let id_bytes = facts.id_bytes;
-    for id in bytes.chunks_mut(id_bytes) {
-        match id_at_with_width(id, 0, id_bytes) {
-            Some(known) if facts.object_addresses.may_hold_object(known) => {}
-            Some(_) => id.copy_from_slice(&unused_id.to_be_bytes()[8 - id_bytes..]),
-            None => id.fill(0),
+/// Puts `unused_id` in the place of ids that may not be those of objects.
+#[inline]
+fn keep_or_replace_object_ids(objects: &mut impl KnownObjects, (id_bytes, unused_id): (usize, u64), bytes: &mut [u8]) {
+    let rest = if id_bytes == 8 {
+        let (ids, rest) = bytes.as_chunks_mut::<8>();
+        for id in ids.iter_mut().filter(|id| !objects.may_hold_object(u64::from_be_bytes(**id))) {
+            *id = unused_id.to_be_bytes();
         }
-    }
+        rest
+    } else {
+        let (ids, rest) = bytes.as_chunks_mut::<4>();
+        for id in ids.iter_mut().filter(|id| !objects.may_hold_object(u32::from_be_bytes(**id).into())) {
+            *id = (unused_id as u32).to_be_bytes();
+        }
+        rest
+    };
+    rest.fill(0);
 }
 
-impl RecordVisitor for ValueRemover<'_> {
+impl<A: KnownObjects> RecordVisitor for ValueRemover<'_, A> {
     fn begin_dump(&mut self) {
         self.dump_number += 1;
         self.plans.clear();
@@ -313,9 +357,7 @@ impl RecordVisitor for ValueRemover<'_> {
             }
             sub_record_tags::OBJECT_ARRAY => {
                 let (head, elements) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
-                if !self.keep_or_replace_id(&mut head[1..]) {
-                    head[1 + id_bytes..5 + id_bytes].fill(0);
-                }
+                self.keep_or_replace_own_id(head);
                 self.keep_or_replace_class_id(&mut head[9 + id_bytes..]);
                 self.keep_or_replace_ids(elements);
                 self.element_action = ElementAction::CheckObjectIds;

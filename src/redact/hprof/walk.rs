@@ -8,8 +8,8 @@ use crate::input::hprof::wire::{element_bytes, record_tags, sub_record_tags, u32
 use crate::input::{ReadError, Source};
 use crate::redact::options::LostBytes;
 
-/// Bytes that are at hand: few enough to stay in the processor's memory.
-const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes that are at hand: few enough to stay in the processor's memory, and more than the buffer of an output, which then copies none.
+const WINDOW_BYTES: usize = 512 << 10;
 /// An entry up to this length is at hand as a whole.
 pub(super) const MAX_WHOLE_ENTRY_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
@@ -29,6 +29,11 @@ pub(super) trait RecordVisitor {
     fn array_elements(&mut self, bytes: &mut [u8]);
     /// Bytes that cannot be parsed, or are of records without use.
     fn unparsed_bytes(&mut self, bytes: &mut [u8]);
+    /// Nothing more is wanted: the walk ends here.
+    #[inline]
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// A walk through a file.
@@ -90,13 +95,15 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         }
     }
 
-    /// Walks to the end. Returns the file's length. Error: when it cannot be read or written.
+    /// Walks to the end, or until the visitor is done. Returns the bytes that were passed. Error: when they cannot be read or written.
     pub(super) fn run(&mut self, header: &Header) -> Result<u64, ReadError> {
         self.ensure_available(header.header_bytes)?;
         self.advance(header.header_bytes.min(self.available_bytes()));
-        while self.walk_next_record()? {}
-        self.skip_rest_of_file()?;
-        self.flush()?;
+        while !self.visitor.is_done() && self.walk_next_record()? {}
+        if !self.visitor.is_done() {
+            self.skip_rest_of_file()?;
+            self.flush()?;
+        }
         Ok(self.offset)
     }
 
@@ -330,6 +337,9 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
                 self.advance(bytes as usize);
             } else {
                 self.visit_cut_entry();
+                return Ok(false);
+            }
+            if self.visitor.is_done() {
                 return Ok(false);
             }
             left = left.map(|left| left - bytes);

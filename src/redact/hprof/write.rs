@@ -20,7 +20,8 @@ pub(in crate::redact) fn redact(
     if options.is_strict && (lost.bytes > 0 || lost.is_cut) {
         return Err(RedactError::Damaged(lost));
     }
-    let work = ValueRemover::new(&facts, &options.kept_fields, options.keyed_hash(), &options.names);
+    let work =
+        ValueRemover::new(&facts, &facts.object_addresses, &options.kept_fields, options.keyed_hash(), &options.names);
     let mut walk = HprofWalk::new(file.open()?, &header, Some(bytes), work, Some(out));
     let bytes = walk.run(&header)?;
     if let Some(error) = walk.write_error {
