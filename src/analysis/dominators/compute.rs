@@ -55,12 +55,17 @@ pub(super) struct DepthFirstDominators {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let (walk, mut counts) = rayon::join(|| depth_first_walk(graph), || TargetCounts::of_references(graph));
+    let mut counts = TargetCounts::new(graph.node_count());
+    // The walk stays on this thread: what other threads allocate stays with them.
+    let walk = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| counts.add_references(graph));
+        depth_first_walk(graph)
+    });
     let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = walk;
-    graph.nodes().filter(|&node| !followed.contains(node)).for_each(|source| counts.remove_references_of(graph, source));
+    counts.remove_references_of_others(graph, &followed);
     rooted_nodes(graph).into_iter().for_each(|target| counts.add(target));
-    let (numbers, (lengths, mut places)) =
-        rayon::join(|| number_nodes(&nodes, graph.node_count()), || list_lengths_and_ends(&nodes, counts));
+    let (lengths, mut places) = list_lengths_and_ends(&nodes, counts);
+    let numbers = number_nodes(&nodes, graph.node_count());
     let edges = EdgesBesideTree { graph, is_tree_reference, followed };
     let mut sources = edges.sources_by_target(&numbers, &mut places, lengths.sum());
     drop((edges, numbers));
@@ -346,27 +351,33 @@ struct TargetCounts {
 }
 
 impl TargetCounts {
-    /// Targets of all references but those of objects to themselves.
-    fn of_references(graph: &HeapGraph) -> Self {
-        let small = vec![0; graph.node_count()];
-        let mut counts = TargetCounts { small, large: FxHashMap::default(), sum: 0 };
+    fn new(node_count: usize) -> Self {
+        TargetCounts { small: vec![0; node_count], large: FxHashMap::default(), sum: 0 }
+    }
+
+    /// Adds the targets of all references but those of objects to themselves.
+    fn add_references(&mut self, graph: &HeapGraph) {
         let all = graph.strong_reference_slice(0..graph.strong_reference_count());
         for source in graph.nodes() {
             let (first, own) = graph.indexed_strong_references(source);
             for (at, &target) in (first + EDGE_PREFETCH_DISTANCE..).zip(own) {
                 if let Some(ahead) = all.get(at) {
-                    prefetch(&counts.small, ahead.index());
+                    prefetch(&self.small, ahead.index());
                 }
                 if target != source {
-                    counts.add(target);
+                    self.add(target);
                 }
             }
         }
-        counts
     }
 
-    fn remove_references_of(&mut self, graph: &HeapGraph, source: NodeId) {
-        for &target in graph.strong_references(source).iter().filter(|&&target| target != source) {
+    /// Takes out the targets of objects whose references do not count.
+    fn remove_references_of_others(&mut self, graph: &HeapGraph, followed: &NodeSet) {
+        let words = followed.words().iter().enumerate().filter(|&(_, &word)| word != u64::MAX);
+        let sources = words.flat_map(|(at, _)| 64 * at..graph.node_count().min(64 * at + 64)).map(NodeId::new);
+        let sources = sources.filter(|&source| !followed.contains(source));
+        let references = sources.flat_map(|source| graph.strong_references(source).iter().map(move |&to| (source, to)));
+        for (_, target) in references.filter(|(source, target)| source != target) {
             match &mut self.small[target.index()] {
                 &mut u8::MAX => {
                     let count = self.large.entry(target).or_insert(u8::MAX.into());
