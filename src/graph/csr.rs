@@ -147,7 +147,8 @@ impl Csr {
     /// Asks for the place where the targets of a node begin.
     #[inline(always)]
     pub(super) fn prefetch_offset(&self, index: usize) {
-        if let Some((_, starts)) = self.offsets.starts_in_memory() {
+        if let Some((groups, starts)) = self.offsets.starts_in_memory() {
+            prefetch(groups, index / NODES_PER_GROUP);
             prefetch(starts, index);
         }
     }

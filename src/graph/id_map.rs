@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, ColumnSink, ColumnSource};
+use super::prefetch::prefetch;
 
 /// A page of the paged form has 2 to the power of this many units.
 const PAGE_BITS: u32 = 15;
@@ -59,6 +60,11 @@ struct Bitmap {
     run_bits: u32,
 }
 
+/// Ids that are looked up together.
+const LOOKUP_BATCH: usize = 64;
+/// No page, and no place of one.
+const NO_PAGE: (u64, u32) = (u64::MAX, 0);
+
 /// Runs of 8 words in an index: a tenth of the map's size for a rank of 10 ns.
 const STORED_RUN_BITS: u32 = 3;
 
@@ -104,6 +110,15 @@ impl Bitmap {
             return (word & bit != 0).then(|| ranks[unit >> 6] + (word & (bit - 1)).count_ones());
         }
         self.mapped_rank(unit)
+    }
+
+    /// Asks for what `rank` will read.
+    #[inline(always)]
+    fn prefetch(&self, unit: usize) {
+        if let (Some(words), Some(ranks)) = (self.words.values_in_memory(), self.ranks.values_in_memory()) {
+            prefetch(words, unit >> 6);
+            prefetch(ranks, unit >> 6);
+        }
     }
 
     #[cold]
@@ -324,22 +339,38 @@ impl IdRankMap {
     /// Number of smaller ids, if `id` is in the map. O(1), or a binary search in the sorted form.
     #[inline]
     pub(super) fn rank(&self, id: u64) -> Option<u32> {
+        match self.bitmap_or_sorted_ids() {
+            Ok(bitmap) => bitmap.rank(self.unit(id, &mut { NO_PAGE })?),
+            Err(sorted) => {
+                let rank = sorted.partition_point(|other| other < id);
+                (rank < sorted.len() && sorted.get(rank) == id).then_some(rank as u32)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn bitmap_or_sorted_ids(&self) -> Result<&Bitmap, &Column<u64>> {
+        match &self.form {
+            MapForm::FlatBitmap(bitmap) => Ok(bitmap),
+            MapForm::PagedBitmap(paged) => Ok(&paged.bitmap),
+            MapForm::SortedIds(sorted) => Err(sorted),
+        }
+    }
+
+    /// The unit of an id in the bitmap, which may lack it. `last_page` is a page and its place: that of the id before.
+    #[inline(always)]
+    fn unit(&self, id: u64, last_page: &mut (u64, u32)) -> Option<usize> {
         let distance = id.wrapping_sub(self.base);
         if id < self.base || distance & ((1u64 << self.shift) - 1) != 0 {
             return None;
         }
         let unit = distance >> self.shift;
-        match &self.form {
-            MapForm::FlatBitmap(bitmap) => bitmap.rank(usize::try_from(unit).ok()?),
-            MapForm::PagedBitmap(paged) => {
-                let slot = *paged.directory.get(&(unit >> PAGE_BITS))? as usize;
-                paged.bitmap.rank((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize)
-            }
-            MapForm::SortedIds(sorted) => {
-                let rank = sorted.partition_point(|other| other < id);
-                (rank < sorted.len() && sorted.get(rank) == id).then_some(rank as u32)
-            }
+        let MapForm::PagedBitmap(paged) = &self.form else { return usize::try_from(unit).ok() };
+        let page = unit >> PAGE_BITS;
+        if page != last_page.0 {
+            *last_page = (page, *paged.directory.get(&page)?);
         }
+        Some(((last_page.1 as usize) << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize)
     }
 
     /// The id with this rank, which must be below `len`. O(log ids).
@@ -425,6 +456,49 @@ impl IdRankMap {
     }
 }
 
+/// Ids with their ranks, one after another: some are looked up together, so that the waits for memory overlap.
+pub(super) struct IdLookups<'a> {
+    map: &'a IdRankMap,
+    ids: Vec<u64>,
+    ranks: Vec<Option<u32>>,
+    next: usize,
+}
+
+impl<'a> IdLookups<'a> {
+    pub(super) fn new(map: &'a IdRankMap) -> Self {
+        let (ids, ranks) = (Vec::with_capacity(LOOKUP_BATCH), Vec::with_capacity(LOOKUP_BATCH));
+        IdLookups { map, ids, ranks, next: 0 }
+    }
+
+    /// The next id, of which `left` begins with those that were not given so far.
+    #[inline(always)]
+    pub(super) fn next(&mut self, left: impl Iterator<Item = u64>) -> (u64, Option<u32>) {
+        if self.next == self.ids.len() {
+            self.next = 0;
+            self.ids.clear();
+            self.ids.extend(left.take(LOOKUP_BATCH));
+            self.look_up();
+        }
+        self.next += 1;
+        (self.ids[self.next - 1], self.ranks[self.next - 1])
+    }
+
+    fn look_up(&mut self) {
+        let IdLookups { map, ids, ranks, .. } = self;
+        ranks.clear();
+        let Ok(bitmap) = map.bitmap_or_sorted_ids() else {
+            ranks.extend(ids.iter().map(|&id| map.rank(id)));
+            return;
+        };
+        let (mut units, mut last_page) = ([None; LOOKUP_BATCH], NO_PAGE);
+        for (unit, &id) in units.iter_mut().zip(&*ids) {
+            *unit = map.unit(id, &mut last_page);
+            unit.iter().for_each(|&unit| bitmap.prefetch(unit));
+        }
+        ranks.extend(units[..ids.len()].iter().map(|&unit| bitmap.rank(unit?)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,6 +514,11 @@ mod tests {
     fn check(ids: &[u64]) {
         let map = build(ids);
         let set: BTreeSet<u64> = ids.iter().copied().collect();
+        let asked: Vec<u64> = ids.iter().flat_map(|&id| [id, id.wrapping_add(8), id ^ (1 << 63)]).collect();
+        let mut lookups = IdLookups::new(&map);
+        for (at, &id) in asked.iter().enumerate() {
+            assert_eq!(lookups.next(asked[at..].iter().copied()), (id, map.rank(id)));
+        }
         assert_eq!(map.len(), set.len());
         for (rank, &id) in set.iter().enumerate() {
             assert_eq!(map.rank(id), Some(rank as u32));

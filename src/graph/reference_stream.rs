@@ -2,6 +2,7 @@
 //! order. Nothing but the counts says whose a reference is, so a hole in either stream ends what can be told.
 
 use super::budget::make_room;
+use super::id_map::IdLookups;
 use super::object_columns::{ObjectColumns, WordPacking};
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{NodeId, SectionIds};
@@ -159,9 +160,10 @@ fn drop_references_without_node(words: &mut Vec<u32>, counts: &mut [u32]) {
 /// Writes the node of every reference over its id; how many are null, and how many dangle.
 fn resolve_chunk(chunk: &ReferenceChunk, words: &mut [u32], map: &SectionIds) -> (u64, Occurrences) {
     let (mut nulls, mut dangling) = (0, Occurrences::default());
+    let mut lookups = IdLookups::new(&map.id_map);
     for index in 0..chunk.reference_count {
-        let id = chunk.packing.unpack(words, index);
-        words[index] = match map.id_map.rank(id) {
+        let (id, rank) = lookups.next((index..chunk.reference_count).map(|at| chunk.packing.unpack(words, at)));
+        words[index] = match rank {
             _ if id == 0 => {
                 nulls += 1;
                 NO_NODE

@@ -1,7 +1,7 @@
 //! References of all objects from ids to node numbers, in the memory they were packed in.
 
 use super::builder::SectionInProgress;
-use super::id_map::{IdRange, IdRankMap};
+use super::id_map::{IdLookups, IdRange, IdRankMap};
 use super::object_columns::PositionRun;
 use super::packed_objects::{ObjectChunk, position_of};
 use super::resolve_counts::ResolveCounts;
@@ -127,6 +127,8 @@ impl ReferenceResolver<'_> {
         let leading =
             (chunk.leading_reference_count > 0).then(|| (start.wrapping_sub(1), chunk.leading_reference_count));
         let own = counts.len();
+        let (packing, end) = (chunk.reference_packing, words.len() / chunk.reference_packing.words_per_value());
+        let mut lookups = IdLookups::new(&map.id_map);
         let mut weak = chunk.weak_indices.iter().map(|&at| at as usize).peekable();
         for at in 0..own + usize::from(leading.is_some()) {
             let (object, count, is_leading) = match leading {
@@ -150,7 +152,8 @@ impl ReferenceResolver<'_> {
             let mut skip_first =
                 self.options.drop_first_references && !is_class_object && (!is_leading || chunk.leading_begins_list);
             for _ in 0..count {
-                let id = chunk.reference_packing.unpack(words, read);
+                // Places before `read` alone have been written to.
+                let (id, rank) = lookups.next((read..end).map(|at| packing.unpack(words, at)));
                 read += 1;
                 let is_weak = weak.next_if_eq(&(read - 1)).is_some();
                 if is_dropped {
@@ -161,7 +164,7 @@ impl ReferenceResolver<'_> {
                     result.problems.dropped_first_references += 1;
                     continue;
                 }
-                match map.id_map.rank(id) {
+                match rank {
                     _ if id == 0 => result.problems.null_references += 1,
                     Some(rank) if is_weak => result.weak.push(WeakReference {
                         source: object as u32,

@@ -2,8 +2,9 @@
 //!
 //! Semi-NCA (Georgiadis, "Linear-time algorithms for dominators and related problems", 2005) over depth-first numbers,
 //! from a virtual root with number 0 above all strong roots. Two changes make it fit for real heaps. References that are no
-//! tree edges are counted and then sorted into lists by target, in two passes over all in the order they lie in, on two
-//! threads: most objects have none. And where climbing to a nearest common ancestor takes too many steps in all (an array that
+//! tree edges are sorted into lists by target, by two threads in one pass over all in the order they lie in: most objects
+//! have none. How long each list gets is counted while the depth-first walk goes on, for all that lead to an object but one
+//! are in its list. And where climbing to a nearest common ancestor takes too many steps in all (an array that
 //! also holds the items of a long list: quadratic in the textbook form), the buckets of Lengauer and Tarjan ("A fast
 //! algorithm for finding dominators in a flowgraph", 1979) take over, so that the worst case is
 //! O(references x log objects) for certain. Nothing recurses.
@@ -34,7 +35,9 @@ const REFERENCE_PREFETCH_DISTANCE: usize = 3;
 const EDGE_LOOKUP_BATCH: usize = 256;
 /// References of which the edges are taken while those of as many are looked for.
 const REFERENCE_BATCH: usize = 1 << 16;
-/// Distance at which what belongs to them is asked for in advance.
+/// References of the tree that are marked together.
+const TREE_REFERENCE_BATCH: usize = 32;
+/// Distance at which what belongs to references is asked for in advance.
 const EDGE_PREFETCH_DISTANCE: usize = 12;
 
 /// A tree by depth-first numbers, from the virtual root on.
@@ -52,9 +55,18 @@ pub(super) struct DepthFirstDominators {
 
 /// The dominator tree. `step_budget` climbing steps per object before buckets take over.
 pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
-    let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = depth_first_walk(graph);
+    let mut counts = TargetCounts::new(graph.node_count());
+    // The walk stays on this thread: what other threads allocate stays with them.
+    let walk = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| counts.add_references(graph));
+        depth_first_walk(graph)
+    });
+    let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = walk;
+    counts.remove_references_of_others(graph, &followed);
+    rooted_nodes(graph).into_iter().for_each(|target| counts.add(target));
+    let (lengths, mut places) = list_lengths_and_ends(&nodes, counts);
+    let numbers = number_nodes(&nodes, graph.node_count());
     let edges = EdgesBesideTree { graph, is_tree_reference, followed };
-    let (numbers, lengths, mut places) = number_nodes(&nodes, &edges);
     let mut sources = edges.sources_by_target(&numbers, &mut places, lengths.sum());
     drop((edges, numbers));
     let mut words = tree.pair_with_parents(places);
@@ -122,6 +134,12 @@ impl DepthFirstWalk {
         let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = self;
         // Of each object on the way: references that were pending before its own.
         let mut pending_before: Vec<usize> = Vec::new();
+        let mut tree_references = Vec::with_capacity(TREE_REFERENCE_BATCH);
+        let mut mark = |indices: &mut Vec<u32>| {
+            for index in indices.drain(..) {
+                is_tree_reference.insert(NodeId::new(index as usize));
+            }
+        };
         loop {
             while pending_before.pop_if(|before| *before == pending.len()).is_some() {
                 tree.step_up();
@@ -132,7 +150,10 @@ impl DepthFirstWalk {
             }
             nodes.push(target);
             tree.push_below_last();
-            is_tree_reference.insert(NodeId::new(reference_index as usize));
+            tree_references.push(reference_index);
+            if tree_references.len() == TREE_REFERENCE_BATCH {
+                mark(&mut tree_references);
+            }
             let before = pending.len();
             let (first_index, references) = graph.indexed_strong_references(target);
             for (at, &below) in references.iter().enumerate().rev() {
@@ -154,6 +175,7 @@ impl DepthFirstWalk {
                 graph.prefetch_references(pending[next].target);
             }
         }
+        mark(&mut tree_references);
     }
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
@@ -291,9 +313,17 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
-/// Numbers by node; how many edges lead to each number; and where lists that are as long end, by number.
-fn number_nodes(nodes: &[NodeId], edges: &EdgesBesideTree<'_>) -> (Vec<u32>, UnaryCodedNumbers, Vec<u32>) {
-    let counts = edges.count_by_target();
+/// Numbers by node.
+fn number_nodes(nodes: &[NodeId], node_count: usize) -> Vec<u32> {
+    let mut numbers = vec![0; node_count];
+    for (number, node) in nodes.iter().enumerate().skip(1) {
+        numbers[node.index()] = number as u32;
+    }
+    numbers
+}
+
+/// How many edges beside the tree lead to each number, and where lists that are as long end, by number.
+fn list_lengths_and_ends(nodes: &[NodeId], counts: TargetCounts) -> (UnaryCodedNumbers, Vec<u32>) {
     let mut lengths = UnaryCodedNumbers::new(nodes.len() + counts.sum);
     let mut sum = 0;
     // The places become cells.
@@ -303,17 +333,13 @@ fn number_nodes(nodes: &[NodeId], edges: &EdgesBesideTree<'_>) -> (Vec<u32>, Una
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
             prefetch(&counts.small, ahead.index());
         }
-        let count = counts.of(node);
-        lengths.push(count);
-        sum += count;
+        // One is the tree's. What hangs on the root without a reference has none.
+        let length = counts.of(node).saturating_sub(1);
+        lengths.push(length);
+        sum += length;
         ends.push(sum);
     }
-    drop(counts);
-    let mut numbers = vec![0; edges.graph.node_count()];
-    for (number, node) in nodes.iter().enumerate().skip(1) {
-        numbers[node.index()] = number as u32;
-    }
-    (numbers, lengths, ends)
+    (lengths, ends)
 }
 
 /// How often each node is a target: a byte each, so that most stay near the processor.
@@ -325,6 +351,43 @@ struct TargetCounts {
 }
 
 impl TargetCounts {
+    fn new(node_count: usize) -> Self {
+        TargetCounts { small: vec![0; node_count], large: FxHashMap::default(), sum: 0 }
+    }
+
+    /// Adds the targets of all references but those of objects to themselves.
+    fn add_references(&mut self, graph: &HeapGraph) {
+        let all = graph.strong_reference_slice(0..graph.strong_reference_count());
+        for source in graph.nodes() {
+            let (first, own) = graph.indexed_strong_references(source);
+            for (at, &target) in (first + EDGE_PREFETCH_DISTANCE..).zip(own) {
+                if let Some(ahead) = all.get(at) {
+                    prefetch(&self.small, ahead.index());
+                }
+                if target != source {
+                    self.add(target);
+                }
+            }
+        }
+    }
+
+    /// Takes out the targets of objects whose references do not count.
+    fn remove_references_of_others(&mut self, graph: &HeapGraph, followed: &NodeSet) {
+        let words = followed.words().iter().enumerate().filter(|&(_, &word)| word != u64::MAX);
+        let sources = words.flat_map(|(at, _)| 64 * at..graph.node_count().min(64 * at + 64)).map(NodeId::new);
+        let sources = sources.filter(|&source| !followed.contains(source));
+        let references = sources.flat_map(|source| graph.strong_references(source).iter().map(move |&to| (source, to)));
+        for (_, target) in references.filter(|(source, target)| source != target) {
+            match &mut self.small[target.index()] {
+                &mut u8::MAX => {
+                    let count = self.large.entry(target).or_insert(u8::MAX.into());
+                    *count = count.saturating_sub(1);
+                }
+                small => *small = small.saturating_sub(1),
+            }
+        }
+    }
+
     #[inline(always)]
     fn add(&mut self, target: NodeId) {
         self.sum += 1;
@@ -359,12 +422,15 @@ fn add_edges(edges: &mut [Edge], places: &mut [u32], sources: &mut [u32]) {
                 prefetch(places, ahead.target as usize);
             }
             let place = &mut places[edges[at].target as usize];
-            *place -= 1;
+            // Lists of a damaged index may have other edges than were counted.
+            *place = place.wrapping_sub(1);
             edges[at].target = *place;
             prefetch(sources, *place as usize);
         }
         for edge in edges {
-            sources[edge.target as usize] = edge.source;
+            if let Some(source) = sources.get_mut(edge.target as usize) {
+                *source = edge.source;
+            }
         }
     }
 }
@@ -412,10 +478,10 @@ impl EdgesBesideTree<'_> {
     }
 
     /// Takes edges by batches, each while `make` finds those of the next among the references.
-    fn in_batches<T: Send>(
+    fn in_batches(
         &self,
-        mut make: impl FnMut(Range<usize>, &mut Vec<T>) + Send,
-        mut take: impl FnMut(&mut Vec<T>) + Send,
+        mut make: impl FnMut(Range<usize>, &mut Vec<Edge>) + Send,
+        mut take: impl FnMut(&mut Vec<Edge>) + Send,
     ) {
         let count = self.graph.strong_reference_count();
         // What other threads allocate stays with them.
@@ -426,26 +492,6 @@ impl EdgesBesideTree<'_> {
             std::mem::swap(&mut batch, &mut next);
         }
         take(&mut batch);
-    }
-
-    fn count_by_target(&self) -> TargetCounts {
-        let small = vec![0; self.graph.node_count()];
-        let mut counts = TargetCounts { small, large: FxHashMap::default(), sum: 0 };
-        self.targets_of_roots().for_each(|target| counts.add(target));
-        let mut source = NodeId::new(0);
-        let find = |references, targets: &mut Vec<_>| {
-            self.for_each(references, &mut source, |_, target| targets.push(target));
-        };
-        let count = |targets: &mut Vec<NodeId>| {
-            for at in 0..targets.len() {
-                if let Some(ahead) = targets.get(at + EDGE_PREFETCH_DISTANCE) {
-                    prefetch(&counts.small, ahead.index());
-                }
-                counts.add(targets[at]);
-            }
-        };
-        self.in_batches(find, count);
-        counts
     }
 
     /// Sources of all edges by target; where each target's end, as `places` has it, becomes where they begin.
