@@ -7,7 +7,6 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use rayon::slice::ParallelSliceMut as _;
 use rustc_hash::FxBuildHasher;
 
 use super::{AllocationEntry, FrameList, NameId};
@@ -226,7 +225,7 @@ impl AllocationHeapBuilder {
 
 /// Entries by node and type, those of the same added up. O(entries log entries).
 pub fn merged_entries(mut entries: Vec<AllocationEntry>) -> Vec<AllocationEntry> {
-    entries.par_sort_unstable_by_key(AllocationEntry::frame_and_type_key);
+    entries.sort_unstable_by_key(AllocationEntry::frame_and_type_key);
     entries.dedup_by(|next, known| {
         let is_same = next.frame_and_type_key() == known.frame_and_type_key();
         if is_same {
