@@ -48,10 +48,10 @@ impl FrameTree {
         if caller == 0 {
             return self.find_or_add_outermost(name);
         }
-        if caller + 1 < self.frames.len() as u32 {
-            return self.find_or_add_beside(caller, name);
+        if caller + 1 == self.frames.len() as u32 {
+            return self.frames.push(name, caller);
         }
-        self.frames.push(name, caller)
+        if self.frames.is_callee_behind(caller, name) { caller + 1 } else { self.find_or_add_in_table(caller, name) }
     }
 
     /// The node of names one below the other, below a node. O(names); most of a stack that shares callers with another one, and
@@ -65,7 +65,8 @@ impl FrameTree {
             } else if node > 0 && node + 1 == self.frames.len() as u32 {
                 return self.frames.push_chain(names);
             } else {
-                node = self.find_or_add(node, name);
+                // It is not behind its caller.
+                node = if node == 0 { self.find_or_add_outermost(name) } else { self.find_or_add_in_table(node, name) };
                 names = others;
             }
         }
@@ -83,12 +84,9 @@ impl FrameTree {
         self.outermost[at]
     }
 
-    /// The same below a node that is not the last one.
-    fn find_or_add_beside(&mut self, caller: u32, name: NameId) -> u32 {
+    /// The same of a node that is not behind its caller, which is not the last one.
+    fn find_or_add_in_table(&mut self, caller: u32, name: NameId) -> u32 {
         let frames = &self.frames;
-        if frames.is_callee_behind(caller, name) {
-            return caller + 1;
-        }
         let is_callee = |&node: &u32| frames.name(node) == name && frames.parent(node) == caller;
         let hash_of_node = |&node: &u32| hash_of_callee(frames.parent(node), frames.name(node));
         match self.table.entry(hash_of_callee(caller, name), is_callee, hash_of_node) {

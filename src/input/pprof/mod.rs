@@ -170,10 +170,10 @@ impl SampleMeasure {
 /// Samples, decoded.
 #[derive(Default)]
 struct SampleBatch<'a> {
-    /// Of each: its place in the message and its own, where its frames and values end, and whether it is malformed.
-    samples: Vec<(usize, &'a [u8], usize, usize, bool)>,
-    location_ids: Vec<u64>,
+    /// Of each: its place in the message and its own, where its names, ids and values end, and whether it is malformed.
+    samples: Vec<(usize, &'a [u8], [usize; 3], bool)>,
     names: Vec<NameId>,
+    location_ids: Vec<u64>,
     values: Vec<u64>,
 }
 
@@ -181,26 +181,33 @@ struct Sample<'a> {
     offset: usize,
     message: &'a [u8],
     is_malformed: bool,
-    /// The innermost first.
-    location_ids: &'a [u64],
-    /// Names of the same, the outermost first; `NO_NAME` of locations with other than one frame that is shown.
+    /// Names of its locations, the outermost first; `NO_NAME` of those with other than one frame that is shown.
     names: &'a [NameId],
+    /// Ids of the same, the innermost first, if there is such a location.
+    location_ids: &'a [u64],
     values: &'a [u64],
 }
 
 impl SampleBatch<'_> {
     fn samples(&self) -> impl Iterator<Item = Sample<'_>> {
-        let (mut start, mut values_start) = (0, 0);
-        self.samples.iter().map(move |&(offset, message, end, values_end, is_malformed)| {
-            let frames = std::mem::replace(&mut start, end)..end;
-            let values = std::mem::replace(&mut values_start, values_end)..values_end;
-            let (location_ids, names) = (&self.location_ids[frames.clone()], &self.names[frames]);
-            Sample { offset, message, is_malformed, location_ids, names, values: &self.values[values] }
+        let mut starts = [0; 3];
+        self.samples.iter().map(move |&(offset, message, ends, is_malformed)| {
+            let [names, ids, values] = std::mem::replace(&mut starts, ends);
+            Sample {
+                offset,
+                message,
+                is_malformed,
+                names: &self.names[names..ends[0]],
+                location_ids: &self.location_ids[ids..ends[1]],
+                values: &self.values[values..ends[2]],
+            }
         })
     }
 }
 
 const SAMPLES_PER_BATCH: usize = 256;
+/// Locations and values in a batch before its last sample, at most: a sample may have any number.
+const MAX_NUMBERS_BEFORE_SAMPLE: usize = 1 << 14;
 
 /// Calls `take` with all samples in their order; with two threads the next ones are decoded meanwhile.
 fn for_each_batch<'a>(
@@ -210,18 +217,26 @@ fn for_each_batch<'a>(
     mut take: impl FnMut(SampleBatch<'a>) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     const BATCHES_AHEAD: usize = 8;
-    let mut fields = MessageFields::new(message);
+    let (mut fields, mut ids) = (MessageFields::new(message), Vec::new());
     let next_batch = move || {
         let mut batch = SampleBatch::default();
-        while batch.samples.len() < SAMPLES_PER_BATCH {
+        let is_full = |batch: &SampleBatch<'_>| {
+            batch.samples.len() == SAMPLES_PER_BATCH
+                || batch.names.len() + batch.values.len() > MAX_NUMBERS_BEFORE_SAMPLE
+        };
+        while !is_full(&batch) {
             let Some(field) = fields.next() else { break };
             let Ok((2, WireValue::Bytes(sample))) = field else { continue };
-            let start = batch.location_ids.len();
-            let is_malformed = parse_sample(sample, &mut batch.location_ids, &mut batch.values).is_err();
-            let ids = batch.location_ids[start..].iter().rev();
-            batch.names.extend(ids.map(|&id| locations.only_name(id)));
+            ids.clear();
+            let is_malformed = parse_sample(sample, &mut ids, &mut batch.values).is_err();
+            let start = batch.names.len();
+            batch.names.extend(ids.iter().rev().map(|&id| locations.only_name(id)));
+            if batch.names[start..].contains(&NO_NAME) {
+                batch.location_ids.extend_from_slice(&ids);
+            }
             let offset = message.len() - fields.bytes_left() - sample.len();
-            batch.samples.push((offset, sample, batch.names.len(), batch.values.len(), is_malformed));
+            let ends = [batch.names.len(), batch.location_ids.len(), batch.values.len()];
+            batch.samples.push((offset, sample, ends, is_malformed));
         }
         (!batch.samples.is_empty()).then_some(batch)
     };
@@ -298,7 +313,7 @@ impl<'a> HeapMaker<'a> {
     /// them.
     fn find_or_add_node(&mut self, sample: &Sample<'_>, reading: &mut Reading) -> Result<u32, ReadError> {
         let HeapMaker { heap, locations, names_of_unknown_locations, nodes_of_long_locations, path, .. } = self;
-        if !sample.names.contains(&NO_NAME) {
+        if sample.location_ids.is_empty() {
             return heap.find_or_add_path(0, sample.names);
         }
         let mut node = 0;
@@ -333,5 +348,26 @@ impl<'a> HeapMaker<'a> {
             }
         }
         heap.find_or_add_path(node, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_long_stacks_have_few_samples() {
+        // A sample of 4,000 locations.
+        let sample = [b"\x12\xa3\x1f\x0a\xa0\x1f".to_vec(), vec![1; 4_000]].concat();
+        for threads in [1, 2] {
+            let (mut samples, mut batches) = (0, 0);
+            for_each_batch(&sample.repeat(100), &Locations::default(), threads, |batch| {
+                assert!(batch.names.len() <= MAX_NUMBERS_BEFORE_SAMPLE + 4_000, "{}", batch.names.len());
+                (samples, batches) = (samples + batch.samples().count(), batches + 1);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!((samples, batches), (100, 20));
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::facts::{HprofFacts, InstancePlanCache, KeptTexts, ObjectAddresses, ke
 use super::gathered_facts::header_of;
 use super::value_remover::{KnownObjects, ValueRemover};
 use super::walk::{HprofWalk, RecordVisitor, count_at};
+use crate::input::ReadError;
 use crate::input::hprof::records::{SubRecordLength, sub_record_length};
 use crate::input::hprof::wire::{id_at_with_width, sub_record_tags};
 use crate::redact::dump_file::DumpFile;
@@ -61,7 +62,8 @@ pub(in crate::redact) fn redact_in_one_walk(
         return Ok(None);
     }
     if !objects.kept_texts.is_empty() {
-        let mut blocks = Blocks { blocks, file: file.open_seekable()?, id_bytes: header.id_bytes };
+        let mut blocks =
+            Blocks { blocks, file: file.open_seekable().map_err(ReadError::from)?, id_bytes: header.id_bytes };
         let kept = blocks.find_kept_arrays(&facts, &options.kept_fields, objects.kept_texts)?;
         blocks.write_kept_arrays(kept, |offset, elements| {
             out.seek(SeekFrom::Start(offset.wrapping_add_signed(shift)))?;
@@ -225,7 +227,7 @@ impl Blocks {
         facts: &HprofFacts,
         keep: &KeptFields,
         mut kept: KeptTexts,
-    ) -> io::Result<KeptTexts> {
+    ) -> Result<KeptTexts, RedactError> {
         let (id_bytes, strings) = (self.id_bytes, kept.clone());
         let (mut met, mut plans) = (FxHashSet::default(), InstancePlanCache::new(false));
         self.visit_entries(&strings, sub_record_tags::INSTANCE, |id, _, data| {
@@ -248,7 +250,7 @@ impl Blocks {
         &mut self,
         mut kept: KeptTexts,
         mut write: impl FnMut(u64, &[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> Result<(), RedactError> {
         let (head_bytes, ids) = (10 + self.id_bytes, kept.clone());
         self.visit_entries(&ids, sub_record_tags::PRIMITIVE_ARRAY, |id, offset, data| {
             let Some(parts) = kept.remove(&id) else { return Ok(()) };
@@ -264,7 +266,7 @@ impl Blocks {
         wanted: &KeptTexts,
         tag: u8,
         mut see: impl FnMut(u64, u64, &mut [u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> Result<(), RedactError> {
         let mut ids: Vec<u64> = wanted.keys().copied().collect();
         ids.sort_unstable();
         let mut bytes = Vec::new();
@@ -274,8 +276,8 @@ impl Blocks {
                 continue;
             }
             bytes.resize((block.end - block.start) as usize, 0);
-            self.file.seek(SeekFrom::Start(block.start))?;
-            self.file.read_exact(&mut bytes)?;
+            let read = self.file.seek(SeekFrom::Start(block.start)).and_then(|_| self.file.read_exact(&mut bytes));
+            read.map_err(ReadError::from)?;
             let mut rest = &mut bytes[..];
             while let SubRecordLength::Known(length) = sub_record_length(rest, self.id_bytes)
                 // The last may be longer than what was noted.
