@@ -67,7 +67,7 @@ fn build() -> Option<Windows> {
     // Unoptimised: the build takes longer than all that is asked of it.
     cargo.args(["build", "--quiet", "--locked", "--target", TARGET, "--bin", "heapdump"]);
     cargo.args(["--config", "profile.dev.opt-level=0", "--config", "profile.dev.debug=false"]);
-    cargo.current_dir(project("")).arg("--target-dir").arg(target);
+    cargo.current_dir(project("")).arg("--target-dir").arg(target).env("CARGO_INCREMENTAL", "0");
     succeeds(cargo, b"");
     let folder = target.join(TARGET).join("debug");
     let mut compiler = Command::new(COMPILER);
