@@ -34,7 +34,7 @@ const JAVA: [Case; 13] = [
     ("threads", "Leaks$Worker", "threads Thread-N", [80, 320]),
 ];
 
-const NODE: [Case; 10] = [
+const NODE: [Case; 11] = [
     ("map", "Item", "Store.byId", [2000, 8000]),
     ("dictionary", "Item", "cache", [2000, 8000]),
     ("plain", "{method, url}", "rows", [2000, 8000]),
@@ -45,6 +45,7 @@ const NODE: [Case; 10] = [
     ("closure", "Client", "hooks", [2000, 8000]),
     ("storage", "Client", "TimersList", [2000, 8000]),
     ("global", "Item", "sessions", [2000, 8000]),
+    ("module", "Module", "children, kept by module leaks.js", [2000, 8000]),
 ];
 
 /// What libraries hold: some of Spark's, which `tests/live/install` gets.
@@ -188,7 +189,7 @@ fn causes_of_leaks_in_libraries_of_java_are_named() {
 }
 
 #[test]
-#[ignore = "runs ten programs of Node"]
+#[ignore = "runs eleven programs of Node"]
 fn causes_of_leaks_in_node_programs_are_named() {
     check(&NODE, |folder, way| of_node("leaks.js", folder, way));
 }

@@ -1,6 +1,7 @@
 // Leaks in the way that is asked for: 2,000 times, then 6,000 times more, with a snapshot after each:
 // node --expose-gc leaks.js WAY OLD NEW
 'use strict';
+const fs = require('fs');
 const v8 = require('v8');
 const EventEmitter = require('events');
 const { AsyncLocalStorage } = require('async_hooks');
@@ -75,6 +76,13 @@ const ways = {
   },
   storage: (number) => requests.run({ client: new Client(number) }, () => setTimeout(() => {}, 1e8).unref()),
   global: (number) => (globalThis.sessions ??= []).push(new Item(number)),
+  // Loaded anew each time; the caller has them all as children.
+  module: (number) => {
+    const file = process.cwd() + '/plugin.js';
+    if (number === 0) fs.writeFileSync(file, 'exports.items = [];');
+    delete require.cache[file];
+    rows.push(require(file));
+  },
   bounded: (number) => {
     recent.set(number, new Item(number));
     if (recent.size > 1000) recent.delete(recent.keys().next().value);

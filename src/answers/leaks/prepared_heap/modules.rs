@@ -8,8 +8,8 @@ use crate::input::{ObjectDetails, ReferenceKind, ReferenceKinds};
 
 /// Contexts around a function.
 const MAX_CONTEXTS_ABOVE_FUNCTION: usize = 50;
-/// Scopes of one file, which may be loaded several times. Where there are more, the file has no variables that a function
-/// closes over, and these are calls of its functions.
+/// Scopes of one file, which may be loaded several times, and its modules. Where there are more scopes, the file has no variables
+/// that a function closes over, and these are calls of its functions; more modules are what is kept.
 const MAX_SCOPES_OF_FILE: usize = 8;
 
 /// Modules: of JavaScript (scopes of a file's functions, CommonJS's own objects) with their files, of Python with names.
@@ -31,13 +31,13 @@ pub(super) fn find_javascript_modules(
     details: &dyn ObjectDetails,
     kinds: &dyn ReferenceKinds,
 ) -> Modules {
-    let mut modules = Modules::default();
     let target_of = |from: NodeId, wanted: ReferenceKind, name: &str| kinds.find_target(graph, from, wanted, name);
     let types_named = |name: &str| TypeSet::of(graph, |type_id| graph.type_name(type_id) == name);
     let (functions, module_objects, contexts) =
         (types_named("Function"), types_named("Module"), types_named("system / Context"));
     let mut is_seen = NodeSet::new(graph.node_count());
-    let mut scopes: FxHashMap<String, Vec<NodeId>> = FxHashMap::default();
+    let (mut scopes, mut objects): (FxHashMap<String, Vec<NodeId>>, FxHashMap<String, Vec<NodeId>>) =
+        Default::default();
     for node in graph.nodes() {
         let type_id = graph.type_of(node);
         if functions.contains(type_id) {
@@ -54,10 +54,9 @@ pub(super) fn find_javascript_modules(
         } else if module_objects.contains(type_id) {
             let file = target_of(node, ReferenceKind::Property, "filename");
             let file = file.and_then(|file| details.text(graph, file).ok().flatten());
-            modules.extend(file.map(|file| (node, file)));
+            file.into_iter().for_each(|file| objects.entry(file).or_default().push(node));
         }
     }
-    scopes.retain(|_, scopes| scopes.len() <= MAX_SCOPES_OF_FILE);
-    modules.extend(scopes.into_iter().flat_map(|(file, scopes)| scopes.into_iter().map(move |at| (at, file.clone()))));
-    modules
+    let of_files = objects.into_iter().chain(scopes).filter(|(_, nodes)| nodes.len() <= MAX_SCOPES_OF_FILE);
+    of_files.flat_map(|(file, nodes)| nodes.into_iter().map(move |node| (node, file.clone()))).collect()
 }
