@@ -316,7 +316,7 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
-/// Numbers by node.
+/// Sets the numbers by node.
 fn number_nodes(nodes: &[NodeId], numbers: &mut [u32]) {
     for (number, node) in nodes.iter().enumerate().skip(1) {
         numbers[node.index()] = number as u32;
