@@ -62,10 +62,13 @@ pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominato
         depth_first_walk(graph)
     });
     let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = walk;
-    counts.remove_references_of_others(graph, &followed);
-    rooted_nodes(graph).into_iter().for_each(|target| counts.add(target));
-    let (lengths, mut places) = list_lengths_and_ends(&nodes, counts);
-    let numbers = number_nodes(&nodes, graph.node_count());
+    let mut numbers = vec![0; graph.node_count()];
+    let (lengths, mut places) = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| number_nodes(&nodes, &mut numbers));
+        counts.remove_references_of_others(graph, &followed);
+        rooted_nodes(graph).into_iter().for_each(|target| counts.add(target));
+        list_lengths_and_ends(&nodes, counts)
+    });
     let edges = EdgesBesideTree { graph, is_tree_reference, followed };
     let mut sources = edges.sources_by_target(&numbers, &mut places, lengths.sum());
     drop((edges, numbers));
@@ -313,13 +316,11 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
-/// Numbers by node.
-fn number_nodes(nodes: &[NodeId], node_count: usize) -> Vec<u32> {
-    let mut numbers = vec![0; node_count];
+/// Sets the numbers by node.
+fn number_nodes(nodes: &[NodeId], numbers: &mut [u32]) {
     for (number, node) in nodes.iter().enumerate().skip(1) {
         numbers[node.index()] = number as u32;
     }
-    numbers
 }
 
 /// How many edges beside the tree lead to each number, and where lists that are as long end, by number.

@@ -207,10 +207,14 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers_memory()?;
-    let tree @ (dominators, retained) = dump.dominators()?;
     dump.announce_phase(Phase::FindingPaths);
     let roots = RootsByNode::new(graph);
-    let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
+    let mut found = None;
+    // The tree is computed on this thread: what other threads allocate stays with them.
+    let tree @ (dominators, retained) = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty()));
+        dump.dominators()
+    })?;
     let retained_bytes = retained.bytes_of(dominators, node);
     let paths = RootPathRows {
         graph,
