@@ -315,6 +315,8 @@ impl ObjectAddresses {
         let step = id >> self.step_shift;
         let at = step.wrapping_sub(self.first_near_step);
         match self.near_step_bits.get_mut((at >> 6) as usize) {
+            // Mostly it is there: what is not written is read sooner.
+            Some(word) if *word >> (at & 63) & 1 == 1 => {}
             Some(word) => *word |= 1 << (at & 63),
             None => self.add_outside_near_bits(step),
         }
