@@ -257,3 +257,19 @@ pub fn nameless_file() -> io::Result<File> {
 pub(crate) fn nameless_file_in(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_from_multiples_of_some_bytes_on() {
+        let mut out = RawOutput::File(nameless_file().expect("a file"), 0);
+        let bytes = vec![1; 3 * WRITE_BYTES];
+        for (length, written) in [(100, 100), (bytes.len(), WRITE_BYTES - 100), (bytes.len(), WRITE_BYTES)] {
+            assert_eq!(out.write(&bytes[..length]).expect("written"), written);
+        }
+        out.seek(SeekFrom::Start(5)).expect("a place");
+        assert_eq!(out.write(&bytes).expect("written"), WRITE_BYTES - 5);
+    }
+}

@@ -50,7 +50,7 @@ pub(in crate::redact) fn redact_in_one_walk(
         kept_texts: facts.kept_texts_by_dump.get_mut(1).map(std::mem::take).unwrap_or_default(),
         holders: FxHashSet::default(),
         facts_left,
-        dump_count: 0,
+        has_dump: false,
         blocks: Vec::new(),
         is_wrong: false,
     };
@@ -88,7 +88,7 @@ struct AssumedObjects {
     holders: FxHashSet<u64>,
     /// Records with names and classes that may come.
     facts_left: u64,
-    dump_count: usize,
+    has_dump: bool,
     /// Where the objects are that were met.
     blocks: Vec<Block>,
     is_wrong: bool,
@@ -129,9 +129,8 @@ impl KnownObjects for AssumedObjects {
     }
 
     fn begin_dump(&mut self) {
-        self.dump_count += 1;
         // Another has classes of its own.
-        self.is_wrong |= self.dump_count > 1;
+        self.is_wrong |= std::mem::replace(&mut self.has_dump, true);
     }
 
     fn note_fact(&mut self) {

@@ -180,6 +180,21 @@ impl<'f, A: KnownObjects> ValueRemover<'f, A> {
             let texts = places.filter_map(|&at| id_at_with_width(values, at as usize, id_bytes));
             self.objects.note_kept_texts(id, texts);
         }
+        if self.hash.is_none() && values.len() == plan.planned_bytes as usize && !plan.kept_bits.is_empty() {
+            let (words, rest) = values.as_chunks_mut::<8>();
+            let (kept, last) = plan.kept_bits.split_at(words.len());
+            for (word, kept) in words.iter_mut().zip(kept) {
+                *word = (u64::from_ne_bytes(*word) & u64::from_ne_bytes(*kept)).to_ne_bytes();
+            }
+            for (byte, kept) in rest.iter_mut().zip(last.as_flattened()) {
+                *byte &= kept;
+            }
+            for &(at, bytes) in &plan.references {
+                let ids = &mut values[at as usize..][..bytes as usize];
+                keep_or_replace_object_ids(&mut self.objects, (id_bytes, self.unused_id), ids);
+            }
+            return;
+        }
         let mut end = 0;
         for &(at, bytes, step) in &plan.actions {
             let from = (at as usize).min(values.len());
