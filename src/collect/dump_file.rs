@@ -87,7 +87,7 @@ impl DumpFile {
             let is_open = folder_of(path) == Path::new("/proc/self/fd");
             if is_open || !behind.is_file() && !behind.is_symlink() {
                 let stream = File::options().append(true).open(path).map_err(cannot)?;
-                return Ok(file(Encoder::Plain(RawOutput::File(stream)), UnfinishedDump::Stream));
+                return Ok(file(Encoder::Plain(RawOutput::File(stream, 0)), UnfinishedDump::Stream));
             }
             if !replaces {
                 return Err(already_exists_refusal(path));
@@ -108,7 +108,7 @@ impl DumpFile {
         };
         // Whatever the user's mask says.
         raw.set_permissions(fs::Permissions::from_mode(OWNER_ONLY_MODE)).map_err(cannot)?;
-        let raw = RawOutput::File(raw);
+        let raw = RawOutput::File(raw, 0);
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         let out = match is_gzip {
             true => Encoder::Gzip(Box::new(GzEncoder::new(raw, Compression::fast()))),
@@ -126,7 +126,7 @@ impl DumpFile {
         let reader = raw.try_clone().map_err(cannot)?;
         let most = most.or_else(|| free_bytes(&raw).map(|free| free - free / 10)).unwrap_or(u64::MAX);
         let file = DumpFile {
-            out: Encoder::Plain(RawOutput::File(raw)),
+            out: Encoder::Plain(RawOutput::File(raw, 0)),
             unfinished: UnfinishedDump::Stream,
             path: folder.join("(no name)"),
             replaces_existing: false,
@@ -159,7 +159,7 @@ impl DumpFile {
     pub(super) fn check_space(&self, expected: u64) -> Result<(), Refusal> {
         match (&self.out, self.folder()) {
             // Compressed it takes a fraction that is not known before.
-            (Encoder::Plain(RawOutput::File(file)), Some(folder)) => {
+            (Encoder::Plain(RawOutput::File(file, _)), Some(folder)) => {
                 check_space(file, expected, &folder.display().to_string())
             }
             _ => Ok(()),
@@ -260,7 +260,7 @@ impl DumpFile {
             Encoder::Gzip(encoder) => encoder.get_ref(),
         };
         match raw {
-            RawOutput::File(file) => Some(file),
+            RawOutput::File(file, _) => Some(file),
             RawOutput::StandardOutput(_) => None,
         }
     }

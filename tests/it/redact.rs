@@ -457,6 +457,30 @@ fn one_walk_is_enough_where_names_and_classes_come_first() {
     check("clfgodhtsabx", 0x7061_7373_776F_7264, false);
 }
 
+/// References stay, and all between them becomes zero: in instances of a few bytes, and in long ones.
+#[test]
+fn numbers_of_all_widths_become_zero() {
+    let (class, object) = (0x1000u64, 0x9100u64);
+    for count in [0, 1, 2, 150] {
+        let mut writer = Writer::new("1.0.2", 8);
+        writer.class(class, "Widths");
+        writer.record(1, &[writer.id(0x2000), b"f".to_vec()].concat());
+        let (mut fields, mut values, mut expected) = (vec![(0x2000, 8)], vec![7], vec![0]);
+        for (kind, bytes) in [(2, 8), (11, 8), (8, 1), (2, 8), (2, 8), (9, 2), (10, 4), (4, 1)].repeat(count) {
+            fields.push((0x2000, kind));
+            let of_object = object.to_be_bytes();
+            values.extend(if kind == 2 { of_object.to_vec() } else { vec![7; bytes] });
+            expected.extend(if kind == 2 { of_object.to_vec() } else { vec![0; bytes] });
+        }
+        let length = (values.len() as u32).to_be_bytes().to_vec();
+        let head = [vec![0x21], writer.id(object), vec![0; 4], writer.id(class), length].concat();
+        writer.record(0x1C, &[class_dump(&writer, class, 0, &fields), head.clone(), values].concat());
+        writer.record(0x2C, &[]);
+        let copy = copy_in_one_walk(&writer.bytes, "").expect("a copy");
+        assert!(copy[..copy.len() - 9].ends_with(&[head, expected].concat()), "{count}");
+    }
+}
+
 /// A class dump with fields of some names and types.
 fn class_dump(writer: &Writer, class: u64, above: u64, fields: &[(u64, u8)]) -> Vec<u8> {
     let mut bytes = [vec![0x20], writer.id(class), vec![0; 4], writer.id(above), vec![0; 5 * 8 + 4 + 4]].concat();

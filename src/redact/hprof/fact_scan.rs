@@ -281,7 +281,7 @@ impl RecordVisitor for FactScan<'_> {
     }
 
     #[inline]
-    fn heap_entry(&mut self, data: &mut [u8]) {
+    fn heap_entry(&mut self, _: u64, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         match data[0] {
             sub_record_tags::INSTANCE..=sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA

@@ -6,11 +6,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use rustc_hash::FxHashSet;
 
-use super::fact_scan::{FactScan, tells_facts};
+use super::fact_scan::FactScan;
 use super::facts::{HprofFacts, InstancePlanCache, KeptTexts, ObjectAddresses, keep_part, zero_all_but_parts};
 use super::gathered_facts::header_of;
 use super::value_remover::{KnownObjects, ValueRemover};
-use super::walk::{HprofWalk, RecordVisitor, count_at};
+use super::walk::{HprofWalk, count_at};
 use crate::input::ReadError;
 use crate::input::hprof::records::{SubRecordLength, sub_record_length};
 use crate::input::hprof::wire::{id_at_with_width, sub_record_tags};
@@ -41,32 +41,36 @@ pub(in crate::redact) fn redact_in_one_walk(
     let mut facts = start.visitor.end_start();
     let mut assumed = ObjectAddresses::new(header.id_bytes);
     facts.class_name_ids.keys().for_each(|&class| assumed.add(class));
+    // Without classes there are no objects.
+    let Some(&class) = facts.class_name_ids.keys().next() else { return Ok(None) };
     let objects = AssumedObjects {
         assumed,
+        class,
         met: std::mem::take(&mut facts.object_addresses),
         kept_texts: facts.kept_texts_by_dump.get_mut(1).map(std::mem::take).unwrap_or_default(),
         holders: FxHashSet::default(),
+        facts_left,
+        has_dump: false,
+        blocks: Vec::new(),
         is_wrong: false,
     };
     let remover = ValueRemover::new(&facts, objects, &options.kept_fields, None, &options.names);
-    let (offset, id_bytes) = (header.header_bytes as u64, header.id_bytes);
-    let work = OneWalk { remover, facts_left, dump_count: 0, id_bytes, offset, shift: 0, blocks: Vec::new() };
-    let mut walk = HprofWalk::new(file.open()?, &header, None, work, Some(out));
+    let mut walk = HprofWalk::new(file.open()?, &header, None, remover, Some(out));
     let bytes = walk.run(&header)?;
     if let Some(error) = walk.write_error {
         return Err(RedactError::Write(error));
     }
-    let OneWalk { remover: ValueRemover { objects, .. }, shift, blocks, .. } = walk.visitor;
+    let (objects, surplus) = (walk.visitor.objects, walk.written_surplus);
     let is_whole = walk.lost.bytes == 0 && !walk.lost.is_cut && bytes == file_bytes;
     if !is_whole || objects.is_wrong || !objects.assumed.are_among(&objects.met) {
         return Ok(None);
     }
     if !objects.kept_texts.is_empty() {
-        let mut blocks =
-            Blocks { blocks, file: file.open_seekable().map_err(ReadError::from)?, id_bytes: header.id_bytes };
+        let file = file.open_seekable().map_err(ReadError::from)?;
+        let mut blocks = Blocks { blocks: objects.blocks, file, id_bytes: header.id_bytes };
         let kept = blocks.find_kept_arrays(&facts, &options.kept_fields, objects.kept_texts)?;
         blocks.write_kept_arrays(kept, |offset, elements| {
-            out.seek(SeekFrom::Start(offset.wrapping_add_signed(shift)))?;
+            out.seek(SeekFrom::Start(offset.wrapping_add_signed(surplus)))?;
             out.write_all(elements)
         })?;
     }
@@ -77,9 +81,16 @@ pub(in crate::redact) fn redact_in_one_walk(
 struct AssumedObjects {
     assumed: ObjectAddresses,
     met: ObjectAddresses,
+    /// One of the classes that are assumed.
+    class: u64,
     kept_texts: KeptTexts,
     /// Holders of kept texts: of an id that comes again the first counts.
     holders: FxHashSet<u64>,
+    /// Records with names and classes that may come.
+    facts_left: u64,
+    has_dump: bool,
+    /// Where the objects are that were met.
+    blocks: Vec<Block>,
     is_wrong: bool,
 }
 
@@ -90,20 +101,53 @@ impl KnownObjects for AssumedObjects {
 
     #[inline]
     fn may_hold_object(&mut self, id: u64) -> bool {
-        if id != 0 {
-            self.assumed.add(id);
-        }
+        // Null is as good as what is known: chosen without a branch, which nobody could foresee.
+        self.assumed.add(if id == 0 { self.class } else { id });
         true
     }
 
     #[inline]
-    fn may_be_object(&mut self, id: u64) -> bool {
+    fn may_be_object(&mut self, id: u64, offset: u64, bytes: usize) -> bool {
         self.met.add(id);
+        let end = offset + bytes as u64;
+        match self.blocks.last_mut() {
+            Some(block) if block.end == offset && offset - block.start < BLOCK_BYTES => {
+                block.end = end;
+                block.least_id = block.least_id.min(id);
+                block.greatest_id = block.greatest_id.max(id);
+            }
+            _ => {
+                self.is_wrong |= self.blocks.len() == MAX_BLOCKS;
+                self.blocks.push(Block { start: offset, end, least_id: id, greatest_id: id });
+            }
+        }
         true
     }
 
     fn note_unknown(&mut self) {
         self.is_wrong = true;
+    }
+
+    fn begin_dump(&mut self) {
+        // Another has classes of its own.
+        self.is_wrong |= std::mem::replace(&mut self.has_dump, true);
+    }
+
+    fn note_fact(&mut self) {
+        match self.facts_left.checked_sub(1) {
+            Some(left) => self.facts_left = left,
+            None => self.is_wrong = true,
+        }
+    }
+
+    fn note_heap(&mut self) {
+        // Android writes classes among objects.
+        self.is_wrong = true;
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.is_wrong
     }
 
     fn note_kept_texts(&mut self, holder: u64, texts: impl Iterator<Item = u64>) {
@@ -119,98 +163,6 @@ struct Block {
     end: u64,
     least_id: u64,
     greatest_id: u64,
-}
-
-/// Takes values out, and notes where objects are.
-struct OneWalk<'f> {
-    remover: ValueRemover<'f, AssumedObjects>,
-    /// Records with names and classes that may come.
-    facts_left: u64,
-    dump_count: usize,
-    id_bytes: usize,
-    /// Bytes that were passed, and how many more or less were written for them.
-    offset: u64,
-    shift: i64,
-    blocks: Vec<Block>,
-}
-
-impl OneWalk<'_> {
-    fn take_fact(&mut self) {
-        match self.facts_left.checked_sub(1) {
-            Some(left) => self.facts_left = left,
-            None => self.remover.objects.is_wrong = true,
-        }
-    }
-
-    #[inline]
-    fn note_object(&mut self, id: u64, bytes: usize) {
-        let (start, end) = (self.offset, self.offset + bytes as u64);
-        match self.blocks.last_mut() {
-            Some(block) if block.end == start && start - block.start < BLOCK_BYTES => {
-                block.end = end;
-                block.least_id = block.least_id.min(id);
-                block.greatest_id = block.greatest_id.max(id);
-            }
-            _ => {
-                self.remover.objects.is_wrong |= self.blocks.len() == MAX_BLOCKS;
-                self.blocks.push(Block { start, end, least_id: id, greatest_id: id });
-            }
-        }
-    }
-}
-
-impl RecordVisitor for OneWalk<'_> {
-    fn begin_dump(&mut self) {
-        self.dump_count += 1;
-        // Another has classes of its own.
-        self.remover.objects.is_wrong |= self.dump_count > 1;
-        self.remover.begin_dump();
-    }
-
-    fn record_head(&mut self, head: &mut [u8], fits: bool) {
-        self.offset += head.len() as u64;
-        self.remover.record_head(head, fits);
-    }
-
-    fn non_heap_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
-        self.offset += body.len() as u64;
-        if tells_facts(tag) {
-            self.take_fact();
-        }
-        let replaced = self.remover.non_heap_record(tag, body);
-        self.shift += replaced.as_ref().map_or(0, |replaced| replaced.len() as i64 - body.len() as i64);
-        replaced
-    }
-
-    #[inline]
-    fn heap_entry(&mut self, data: &mut [u8]) {
-        match data[0] {
-            sub_record_tags::INSTANCE..=sub_record_tags::PRIMITIVE_ARRAY => {
-                let id = id_at_with_width(data, 1, self.id_bytes).unwrap_or(0);
-                self.note_object(id, data.len());
-            }
-            sub_record_tags::CLASS_DUMP => self.take_fact(),
-            // Of Android, which writes classes among objects.
-            sub_record_tags::HEAP_INFO => self.remover.objects.is_wrong = true,
-            _ => {}
-        }
-        self.offset += data.len() as u64;
-        self.remover.heap_entry(data);
-    }
-
-    fn array_elements(&mut self, bytes: &mut [u8]) {
-        self.offset += bytes.len() as u64;
-        self.remover.array_elements(bytes);
-    }
-
-    fn unparsed_bytes(&mut self, bytes: &mut [u8]) {
-        self.offset += bytes.len() as u64;
-        self.remover.unparsed_bytes(bytes);
-    }
-
-    fn is_done(&self) -> bool {
-        self.remover.objects.is_wrong
-    }
 }
 
 /// The parts of a file, to be read again.

@@ -150,7 +150,7 @@ impl RecordVisitor for NumberSender<'_> {
         None
     }
 
-    fn heap_entry(&mut self, data: &mut [u8]) {
+    fn heap_entry(&mut self, _: u64, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         self.is_in_primitive_array = data[0] == sub_record_tags::PRIMITIVE_ARRAY;
         match data[0] {
@@ -267,7 +267,7 @@ impl RecordVisitor for AllowedTextCollector<'_> {
         None
     }
 
-    fn heap_entry(&mut self, data: &mut [u8]) {
+    fn heap_entry(&mut self, _: u64, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         let id =
             id_at_with_width(data, 1, id_bytes).filter(|_| data[0] == sub_record_tags::PRIMITIVE_ARRAY).unwrap_or(0);
@@ -316,7 +316,7 @@ impl RecordVisitor for RemovedTextFinder<'_> {
         None
     }
 
-    fn heap_entry(&mut self, data: &mut [u8]) {
+    fn heap_entry(&mut self, _: u64, data: &mut [u8]) {
         let id_bytes = self.facts.id_bytes;
         let kind = data.get(9 + id_bytes).copied();
         self.is_in_text_array =

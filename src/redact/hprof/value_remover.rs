@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::fact_scan::tells_facts;
 use super::facts::{HprofFacts, InstancePlanCache, KeptTexts, ObjectAddresses, ValueAction, zero_all_but_parts};
 use super::walk::{RecordVisitor, count_at};
 use crate::input::hprof::records::{FrameRecord, LoadClass, TraceRecord};
@@ -19,13 +20,24 @@ pub(super) trait KnownObjects {
     fn unused_id(&self) -> u64;
     /// May an object have the id of a reference or a root? Null may.
     fn may_hold_object(&mut self, id: u64) -> bool;
-    /// The same of the id that the object or array at hand says it has.
+    /// The same of the id that the object or array says it has of which so many bytes are at an offset of the file.
     #[inline]
-    fn may_be_object(&mut self, id: u64) -> bool {
+    fn may_be_object(&mut self, id: u64, _offset: u64, _bytes: usize) -> bool {
         self.may_hold_object(id)
     }
     /// A class, or a text that is a name, is not known.
     fn note_unknown(&mut self) {}
+    /// Another dump of the file begins.
+    fn begin_dump(&mut self) {}
+    /// A record or an entry that tells of names and classes.
+    fn note_fact(&mut self) {}
+    /// The heap of Android that the next objects are in.
+    fn note_heap(&mut self) {}
+    /// Nothing more is wanted.
+    #[inline]
+    fn is_done(&self) -> bool {
+        false
+    }
     /// An object holds texts that are kept.
     fn note_kept_texts(&mut self, _holder: u64, _texts: impl Iterator<Item = u64>) {}
 }
@@ -105,14 +117,13 @@ impl<'f, A: KnownObjects> ValueRemover<'f, A> {
         is_fine
     }
 
-    /// The same of an object and its stack trace, behind the tag at the start of `head`. Returns the id.
-    #[inline]
-    fn keep_or_replace_own_id(&mut self, head: &mut [u8]) -> u64 {
-        let id_bytes = self.facts.id_bytes;
-        let id = id_at_with_width(head, 1, id_bytes);
-        if !id.is_some_and(|id| self.objects.may_be_object(id)) {
-            self.write_id(&mut head[1..], self.unused_id);
-            head[1 + id_bytes..5 + id_bytes].fill(0);
+    /// The same of an object at an offset and its stack trace, behind the tag. Returns the id.
+    #[inline(always)]
+    fn keep_or_replace_own_id(&mut self, id_bytes: usize, offset: u64, data: &mut [u8]) -> u64 {
+        let id = id_at_with_width(data, 1, id_bytes);
+        if !id.is_some_and(|id| self.objects.may_be_object(id, offset, data.len())) {
+            self.write_id(&mut data[1..], self.unused_id);
+            data[1 + id_bytes..5 + id_bytes].fill(0);
         }
         id.unwrap_or(0)
     }
@@ -151,12 +162,11 @@ impl<'f, A: KnownObjects> ValueRemover<'f, A> {
         id == 0 || self.facts.name_text_ids.contains(&id)
     }
 
-    #[inline]
-    fn redact_instance(&mut self, data: &mut [u8]) {
-        let id_bytes = self.facts.id_bytes;
+    #[inline(always)]
+    fn redact_instance(&mut self, id_bytes: usize, offset: u64, data: &mut [u8]) {
+        let id = self.keep_or_replace_own_id(id_bytes, offset, data);
         let (head, values) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
         self.element_action = ElementAction::FillWithZeros;
-        let id = self.keep_or_replace_own_id(head);
         let class = id_at_with_width(head, 5 + id_bytes, id_bytes).unwrap_or(0);
         let said = count_at(head, 5 + 2 * id_bytes);
         let Some(plan) = self.plans.plan_for(self.facts, self.dump_number, class, self.kept_fields, said) else {
@@ -169,6 +179,21 @@ impl<'f, A: KnownObjects> ValueRemover<'f, A> {
             let places = plan.kept_reference_offsets.iter();
             let texts = places.filter_map(|&at| id_at_with_width(values, at as usize, id_bytes));
             self.objects.note_kept_texts(id, texts);
+        }
+        if self.hash.is_none() && values.len() == plan.planned_bytes as usize && !plan.kept_bits.is_empty() {
+            let (words, rest) = values.as_chunks_mut::<8>();
+            let (kept, last) = plan.kept_bits.split_at(words.len());
+            for (word, kept) in words.iter_mut().zip(kept) {
+                *word = (u64::from_ne_bytes(*word) & u64::from_ne_bytes(*kept)).to_ne_bytes();
+            }
+            for (byte, kept) in rest.iter_mut().zip(last.as_flattened()) {
+                *byte &= kept;
+            }
+            for &(at, bytes) in &plan.references {
+                let ids = &mut values[at as usize..][..bytes as usize];
+                keep_or_replace_object_ids(&mut self.objects, (id_bytes, self.unused_id), ids);
+            }
+            return;
         }
         let mut end = 0;
         for &(at, bytes, step) in &plan.actions {
@@ -189,10 +214,10 @@ impl<'f, A: KnownObjects> ValueRemover<'f, A> {
         values[end..].fill(0);
     }
 
-    fn redact_primitive_array(&mut self, data: &mut [u8]) {
-        let id_bytes = self.facts.id_bytes;
+    #[inline(always)]
+    fn redact_primitive_array(&mut self, id_bytes: usize, offset: u64, data: &mut [u8]) {
+        let id = self.keep_or_replace_own_id(id_bytes, offset, data);
         let (head, elements) = data.split_at_mut((10 + id_bytes).min(data.len()));
-        let id = self.keep_or_replace_own_id(head);
         let said = (count_at(head, 5 + id_bytes) as u64) * element_bytes(head[9 + id_bytes]).unwrap_or(0) as u64;
         let basic_type = head[9 + id_bytes];
         // A text that is longer than what is at hand is no name.
@@ -208,6 +233,40 @@ impl<'f, A: KnownObjects> ValueRemover<'f, A> {
             let digest = self.facts.long_array_digests.get(&(self.dump_number, id)).copied().flatten();
             self.element_action =
                 digest.map_or(ElementAction::FillWithZeros, |digest| ElementAction::FillFromDigest(digest, 0));
+        }
+    }
+
+    /// An entry at an offset. Inlined, for each width of ids once.
+    #[inline(always)]
+    fn redact_entry(&mut self, id_bytes: usize, offset: u64, data: &mut [u8]) {
+        match data[0] {
+            sub_record_tags::INSTANCE => self.redact_instance(id_bytes, offset, data),
+            sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
+                self.redact_primitive_array(id_bytes, offset, data)
+            }
+            sub_record_tags::OBJECT_ARRAY => {
+                self.keep_or_replace_own_id(id_bytes, offset, data);
+                let (head, elements) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
+                self.keep_or_replace_class_id(&mut head[9 + id_bytes..]);
+                keep_or_replace_object_ids(&mut self.objects, (id_bytes, self.unused_id), elements);
+                self.element_action = ElementAction::CheckObjectIds;
+            }
+            sub_record_tags::CLASS_DUMP => {
+                self.objects.note_fact();
+                if self.redact_class_dump(data).is_none() {
+                    data[1..].fill(0);
+                }
+            }
+            sub_record_tags::HEAP_INFO => {
+                self.objects.note_heap();
+                self.keep_or_null_name_id(&mut data[5..])
+            }
+            // A root: without an object there are no thread and no frame.
+            tag => {
+                if !self.keep_or_replace_id(&mut data[1..]) || tag == sub_record_tags::ROOT_JNI_GLOBAL {
+                    data[1 + id_bytes..].fill(0);
+                }
+            }
         }
     }
 
@@ -281,6 +340,7 @@ fn keep_or_replace_object_ids(objects: &mut impl KnownObjects, (id_bytes, unused
 impl<A: KnownObjects> RecordVisitor for ValueRemover<'_, A> {
     fn begin_dump(&mut self) {
         self.dump_number += 1;
+        self.objects.begin_dump();
         self.plans.clear();
         self.kept_texts = self.facts.kept_texts_by_dump.get(self.dump_number).cloned().unwrap_or_default();
     }
@@ -296,6 +356,9 @@ impl<A: KnownObjects> RecordVisitor for ValueRemover<'_, A> {
 
     fn non_heap_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>> {
         let id_bytes = self.facts.id_bytes;
+        if tells_facts(tag) {
+            self.objects.note_fact();
+        }
         let used = match tag {
             record_tags::TEXT => match id_at_with_width(body, 0, id_bytes) {
                 Some(id) if self.facts.name_text_ids.contains(&id) && self.seen_text_ids.insert(id) => {
@@ -348,32 +411,10 @@ impl<A: KnownObjects> RecordVisitor for ValueRemover<'_, A> {
     }
 
     #[inline]
-    fn heap_entry(&mut self, data: &mut [u8]) {
-        let id_bytes = self.facts.id_bytes;
-        match data[0] {
-            sub_record_tags::INSTANCE => self.redact_instance(data),
-            sub_record_tags::PRIMITIVE_ARRAY | sub_record_tags::PRIMITIVE_ARRAY_NO_DATA => {
-                self.redact_primitive_array(data)
-            }
-            sub_record_tags::OBJECT_ARRAY => {
-                let (head, elements) = data.split_at_mut((9 + 2 * id_bytes).min(data.len()));
-                self.keep_or_replace_own_id(head);
-                self.keep_or_replace_class_id(&mut head[9 + id_bytes..]);
-                self.keep_or_replace_ids(elements);
-                self.element_action = ElementAction::CheckObjectIds;
-            }
-            sub_record_tags::CLASS_DUMP => {
-                if self.redact_class_dump(data).is_none() {
-                    data[1..].fill(0);
-                }
-            }
-            sub_record_tags::HEAP_INFO => self.keep_or_null_name_id(&mut data[5..]),
-            // A root: without an object there are no thread and no frame.
-            tag => {
-                if !self.keep_or_replace_id(&mut data[1..]) || tag == sub_record_tags::ROOT_JNI_GLOBAL {
-                    data[1 + id_bytes..].fill(0);
-                }
-            }
+    fn heap_entry(&mut self, offset: u64, data: &mut [u8]) {
+        match self.facts.id_bytes {
+            8 => self.redact_entry(8, offset, data),
+            _ => self.redact_entry(4, offset, data),
         }
     }
 
@@ -390,5 +431,10 @@ impl<A: KnownObjects> RecordVisitor for ValueRemover<'_, A> {
 
     fn unparsed_bytes(&mut self, bytes: &mut [u8]) {
         bytes.fill(0);
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.objects.is_done()
     }
 }

@@ -23,8 +23,9 @@ pub(super) trait RecordVisitor {
     fn record_head(&mut self, _head: &mut [u8], _fits: bool) {}
     /// A record that is no heap, whole: what takes the place of its body if that gets another length.
     fn non_heap_record(&mut self, tag: u8, body: &mut [u8]) -> Option<Vec<u8>>;
-    /// An entry of a heap dump. Of instances and arrays that are cut, or longer than `MAX_WHOLE_ENTRY_BYTES`, only the start.
-    fn heap_entry(&mut self, data: &mut [u8]);
+    /// An entry of a heap dump, at an offset of the file. Of instances and arrays that are cut, or longer than
+    /// `MAX_WHOLE_ENTRY_BYTES`, only the start.
+    fn heap_entry(&mut self, offset: u64, data: &mut [u8]);
     /// The next elements of the array that `heap_entry` had the start of.
     fn array_elements(&mut self, bytes: &mut [u8]);
     /// Bytes that cannot be parsed, or are of records without use.
@@ -55,6 +56,8 @@ pub(super) struct HprofWalk<'w, W> {
     known_file_bytes: Option<u64>,
     id_bytes: usize,
     pub(super) lost: LostBytes,
+    /// Bytes that were written more, or less, than passed.
+    pub(super) written_surplus: i64,
     /// The output could not be written.
     pub(super) write_error: Option<std::io::Error>,
     // ---- dumps of the file
@@ -88,6 +91,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             known_file_bytes: known_file_bytes.or(total),
             id_bytes: header.id_bytes,
             lost: LostBytes::default(),
+            written_surplus: 0,
             write_error: None,
             dump_count: 0,
             is_in_segment_run: false,
@@ -262,6 +266,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             out.write_all(&u32::try_from(body.len()).unwrap_or(head.body_bytes).to_be_bytes())?;
             out.write_all(body)?;
         }
+        self.written_surplus += (RecordHead::BYTES + body.len()) as i64 - whole as i64;
         self.advance(whole);
         self.written_end = self.passed_end;
         Ok(())
@@ -305,8 +310,12 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
     /// The entries of a segment of so many bytes (`None`: up to what is none). False at the end of what can be read.
     fn walk_entries(&mut self, mut left: Option<u64>, may_wrap: bool) -> Result<bool, ReadError> {
         loop {
+            self.visit_whole_entries(&mut left);
             if left == Some(0) {
                 return Ok(true);
+            }
+            if self.visitor.is_done() {
+                return Ok(false);
             }
             if !self.ensure_available(1)? {
                 self.lost.is_cut |= left.is_some();
@@ -332,18 +341,32 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
                     return Ok(false);
                 }
             } else if self.ensure_available(bytes as usize)? {
-                let end = self.passed_end + bytes as usize;
-                self.visitor.heap_entry(&mut self.window[self.passed_end..end]);
-                self.advance(bytes as usize);
+                // It is visited with those behind it.
+                continue;
             } else {
                 self.visit_cut_entry();
                 return Ok(false);
             }
-            if self.visitor.is_done() {
-                return Ok(false);
-            }
             left = left.map(|left| left - bytes);
         }
+    }
+
+    /// Passes the entries that are at hand as a whole, and takes them off what is `left` of the segment.
+    fn visit_whole_entries(&mut self, left: &mut Option<u64>) {
+        let at_hand = &mut self.window[self.passed_end..self.filled_end];
+        let most = left.map_or(at_hand.len(), |left| at_hand.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
+        let mut passed = 0;
+        while !self.visitor.is_done()
+            && let SubRecordLength::Known(bytes @ ..=MAX_WHOLE_ENTRY_BYTES) =
+                sub_record_length(&at_hand[passed..most], self.id_bytes)
+            && bytes <= (most - passed) as u64
+        {
+            let end = passed + bytes as usize;
+            self.visitor.heap_entry(self.offset + passed as u64, &mut at_hand[passed..end]);
+            passed = end;
+        }
+        self.advance(passed);
+        *left = left.map(|left| left - passed as u64);
     }
 
     #[inline]
@@ -384,7 +407,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
             _ => false,
         };
         if has_head {
-            self.visitor.heap_entry(data);
+            self.visitor.heap_entry(first_at, data);
         } else {
             self.visitor.unparsed_bytes(&mut data[1..]);
         }
@@ -405,7 +428,7 @@ impl<'w, W: RecordVisitor> HprofWalk<'w, W> {
         };
         self.ensure_available(head_bytes)?;
         let head_bytes = head_bytes.min(self.available_bytes());
-        self.visitor.heap_entry(&mut self.window[self.passed_end..self.passed_end + head_bytes]);
+        self.visitor.heap_entry(self.offset, &mut self.window[self.passed_end..self.passed_end + head_bytes]);
         self.advance(head_bytes);
         let rest = bytes - head_bytes as u64;
         let passed = match unit {
