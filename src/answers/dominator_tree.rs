@@ -203,8 +203,8 @@ pub fn dominator_tree<'d>(
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let start = options.object.as_ref().map(|object| object.find(graph, &options.scope)).transpose()?;
     let scope = options.scope.resolve(dump)?;
-    let (dominators, retained) = dump.dominators()?;
     dump.check_answer_memory(AnswerNeed::DominatorDescent, 0)?;
+    let (dominators, retained) = dump.dominators()?;
     let from = start.map_or(Some(DominatorNode::ROOT), |node| dominators.number_of(node));
     let order = order_entry_of(&ORDER_COLUMNS, options.order.unwrap_or(RETAINED))?;
     let part = DominatorTreeBuilder { graph, dominators, retained, options, order, scope: &scope };
