@@ -139,6 +139,8 @@ impl SimpleJsonCursor<'_> {
     /// An entry of a heap.
     fn heap_entry(&mut self) -> Option<RawEntry> {
         let (mut backtrace, mut type_id, mut bytes, mut allocations) = (None, None, None, None);
+        // Of an id that comes twice the first gets a name too, in the rest.
+        let mut is_repeated = false;
         self.expect(b'{')?;
         loop {
             self.expect(b'"')?;
@@ -146,11 +148,11 @@ impl SimpleJsonCursor<'_> {
             match self.remaining() {
                 [b'b', b't', b'"', ..] => {
                     self.pass_key(2)?;
-                    backtrace = Some(self.id()?);
+                    is_repeated |= backtrace.replace(self.id()?).is_some();
                 }
                 [b't', b'y', b'p', b'e', b'"', ..] => {
                     self.pass_key(4)?;
-                    type_id = Some(self.id()?);
+                    is_repeated |= type_id.replace(self.id()?).is_some();
                 }
                 [b's', b'i', b'z', b'e', b'"', ..] => {
                     self.pass_key(4)?;
@@ -164,7 +166,7 @@ impl SimpleJsonCursor<'_> {
             }
             match self.next()? {
                 b',' => {}
-                b'}' => return Some(RawEntry::new(backtrace, type_id, bytes, allocations)),
+                b'}' => return (!is_repeated).then(|| RawEntry::new(backtrace, type_id, bytes, allocations)),
                 _ => return None,
             }
         }

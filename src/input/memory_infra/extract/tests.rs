@@ -55,6 +55,7 @@ fn unusual_arrays_stay() {
         r#"{"entries":[{"size":"0x1"}]}"#,
         r#"{"entries":[{"size":"11111111111111111"}]}"#,
         r#"{"entries":[{"bt":"007","size":"1"}]}"#,
+        r#"{"entries":[{"bt":"","bt":"1"}]}"#,
         r#"{"entries":[{"bt":"\u0031","size":"1"}]}"#,
         r#"{"entries":[{"size":"1"}"#,
         r#"{"sizes":[1]0}"#,
