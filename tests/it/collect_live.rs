@@ -785,7 +785,7 @@ fn objects_of_node_keep_their_ids_in_a_series() {
         command.args(options).args(["-e", text]);
         let mut target = runtime.start_command(command);
         let (pid, path) = (target.pid.to_string(), target.folder.path().join("watched").display().to_string());
-        let series = ["collect", &pid, "--every", "2s", "-o", &path, "--yes"];
+        let series = ["collect", &pid, "--every", "2s", "-o", &path, "--yes", "--min-free", "0"];
         let ran = finish(heapdump(&[&series, asking].concat())).expect_code(0);
         assert!(ran.stderr.contains("the process has ended"), "{}", ran.stderr);
         assert!(target.process.0.wait().expect("ended").success(), "{}", target.output());
