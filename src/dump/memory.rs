@@ -225,7 +225,15 @@ impl MemoryLimit {
         bytes: u64,
     ) -> Result<(), MemoryError> {
         let own = graph.node_count() as u64 * need.bytes_per_object();
-        self.check_fits(MemoryPurpose::Answer, (results.bytes_still_needed(graph) + own).saturating_add(bytes))
+        let tree = results.bytes_still_needed(graph);
+        let together = match need {
+            // It begins when the tree is there, which takes less by then.
+            AnswerNeed::DominatorDescent => {
+                tree.max(tree.min(graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT) + own)
+            }
+            _ => tree + own,
+        };
+        self.check_fits(MemoryPurpose::Answer, together.saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.

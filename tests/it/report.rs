@@ -380,7 +380,8 @@ fn browser() -> Result<PathBuf, String> {
         line.unwrap_or_else(|| format!("{name}: not installed; tests/live/install gets it"))
     };
     found("node").ok_or_else(|| why("nodejs"))?;
-    let chromium = found("chromium").ok_or_else(|| why("chromium"))?;
+    // The same browser, without the windows that take most of the time.
+    let chromium = found("chromium-headless-shell").or_else(|| found("chromium")).ok_or_else(|| why("chromium"))?;
     match project("target/live/node_modules/playwright-core").is_dir() {
         true => Ok(chromium),
         false => Err(why("playwright-core")),
