@@ -191,9 +191,14 @@ impl<F: FnMut()> LazyOutput<'_, F> {
     }
 
     /// Everything is written, if only nothing. Error: those of [`Output::finish`].
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
+        self.complete()?.publish()
+    }
+
+    /// The same; a file gets its name when it is told to. Error: those of [`Output::complete`].
+    pub fn complete(mut self) -> io::Result<CompleteOutput> {
         self.begin_once()?;
-        self.begun.map_or(Ok(()), Output::finish)
+        self.begun.map_or_else(|| self.target.begin(), Ok)?.complete()
     }
 }
 

@@ -956,8 +956,7 @@ fn a_served_profile_of_go_is_that_of_go_tool_pprof() {
     expected.sort();
     found.sort();
     assert!(found == expected && found.len() > 5, "{found:?}\n{top}");
-    // About 10 MB, without what came before the first sample, for which Go has drawn 512 KiB in the mean before main.
-    assert!(found.iter().any(|(name, flat, _)| name == "main.newSession" && *flat > 4_000_000), "{found:?}");
+    assert!(found.iter().any(|(name, flat, _)| name == "main.newSession" && *flat > 9_000_000), "{found:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::redact::write_redacted_copy;
+use super::redact::{cannot_write, write_redacted_copy};
 
 use crate::cli::CommandOutcome;
 use crate::cli::args::options::{OutputArgs, word_parser};
@@ -243,7 +243,7 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
     };
     let dump = nameless_file_in(&folder).with_context(|| format!("no file can be made in {}", folder.display()))?;
     let own = dump.try_clone()?;
-    let _overwritten = ExitAction::new(move || overwrite_with_zeros(own))?;
+    let overwritten = ExitAction::new(move || overwrite_with_zeros(own))?;
     // Less a tenth.
     let most = args.max_size.or_else(|| free_bytes(&dump).map(|free| free - free / 10));
     let path = PathBuf::from(format!("/proc/self/fd/{}", dump.as_raw_fd()));
@@ -256,8 +256,11 @@ fn collect_redacted(args: &Args, session: &Session) -> Result<Collected> {
         let target = find_target(&[], Some(&output))?;
         let options = RedactOptions { kept_fields: KeptFields::known(), ..RedactOptions::default() };
         let dump = DumpFile::of_file(dump, Arc::new(NoObserver));
-        let redacted =
+        let (redacted, complete) =
             write_redacted_copy(&dump, "the dump", (&target, &output), &options, (session, args.quiet), |error| error)?;
+        // Before there is a copy: a run that is interrupted meanwhile leaves none.
+        drop((dump, overwritten));
+        complete.publish().with_context(|| cannot_write(&target))?;
         (collected.bytes, collected.file) = (redacted.bytes, Some(target.name().to_string()));
     }
     Ok(collected)

@@ -12,7 +12,7 @@ use crate::cli::terminal::dump_input::{DumpInput, open_options};
 use crate::cli::terminal::output_target::find_target;
 use crate::cli::terminal::session::Session;
 use crate::dump::{IndexUse, OpenOptions};
-use crate::files::OutputTarget;
+use crate::files::{CompleteOutput, OutputTarget};
 use crate::redact::{
     CompressedOutput, CopyCheck, DumpDigest, DumpFile, KeptFields, KeyedHash, NameMap, OutputCompression, RedactError,
     RedactOptions, RedactedCopy, check_redacted_copy, compare, lost_text, redact, redact_in_one_walk,
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     };
     let of_input = |error: Error| input.explain_if_url(error).context(input.name());
     let file = file.map_err(|error| of_input(error.into()))?;
-    let redacted = write_redacted_copy(
+    let (redacted, complete) = write_redacted_copy(
         &file,
         &input.name(),
         (&target, output),
@@ -88,6 +88,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
         (session, args.read.quiet),
         of_input,
     )?;
+    complete.publish().with_context(|| cannot_write(&target))?;
     if !args.read.quiet {
         let bytes = format_bytes(redacted.bytes);
         let words =
@@ -98,7 +99,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<CommandOutcome> {
     Ok(CommandOutcome::Answered)
 }
 
-/// Writes a copy, and says what of the dump is not in it unless it is to be quiet. `of_input` says of which dump an error is.
+/// Writes a copy, which is to be published, and says what of the dump is not in it unless it is to be quiet. `of_input` says of
+/// which dump an error is.
 pub(crate) fn write_redacted_copy(
     file: &DumpFile,
     name: &str,
@@ -106,30 +108,28 @@ pub(crate) fn write_redacted_copy(
     options: &RedactOptions,
     (session, is_quiet): (&Session, bool),
     of_input: impl FnOnce(Error) -> Error,
-) -> Result<RedactedCopy> {
-    let write = || -> Result<RedactedCopy, RedactError> {
+) -> Result<(RedactedCopy, CompleteOutput)> {
+    let write = || -> Result<(RedactedCopy, CompleteOutput), RedactError> {
         let (out, packing) = (|| target.begin_lazily(|| {}), OutputCompression::of_name(output));
         if target.is_file() && packing == OutputCompression::Uncompressed {
             let mut out = out();
             if let Some(redacted) = redact_in_one_walk(file, options, &mut out)? {
-                out.finish()?;
-                return Ok(redacted);
+                return Ok((redacted, out.complete()?));
             }
         }
         let mut out = CompressedOutput::new(out(), packing);
         let redacted = redact(file, options, &mut out)?;
         out.flush()?;
-        out.finish()?.finish()?;
-        Ok(redacted)
+        Ok((redacted, out.finish()?.complete()?))
     };
-    let redacted = write().map_err(|error| match error {
-        RedactError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
+    let (redacted, complete) = write().map_err(|error| match error {
+        RedactError::Write(error) => Error::from(error).context(cannot_write(target)),
         RedactError::Damaged(lost) => anyhow!("{name}: {} (an error because of --strict)", lost_text(&lost)),
         error => of_input(error.into()),
     })?;
     session.progress.clear();
     if is_quiet {
-        return Ok(redacted);
+        return Ok((redacted, complete));
     }
     if redacted.lost.bytes > 0 || redacted.lost.is_cut {
         let so = if redacted.lost.bytes > 0 { "; nothing of them is in the copy" } else { "" };
@@ -139,7 +139,11 @@ pub(crate) fn write_redacted_copy(
         let text = format!("{name}: damaged, so that names may be values: none is left");
         session.print_note("warning", None, &text);
     }
-    Ok(redacted)
+    Ok((redacted, complete))
+}
+
+pub(crate) fn cannot_write(target: &OutputTarget) -> String {
+    format!("cannot write {}", target.name())
 }
 
 /// Says what of a dump and its copy is the same, and whether a text is left.
