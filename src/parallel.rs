@@ -2,9 +2,13 @@
 //! are compiled anew for each closure, and cost a call an item where nothing is inlined across units of the crate.
 
 use std::ops::Range;
+use std::sync::mpsc::sync_channel;
 
 /// Items that a thread takes at once, at least.
 const MIN_PIECE_ITEMS: usize = 4096;
+/// Items that go from one thread to another at once, and batches of them that wait.
+const BATCH_ITEMS: usize = 1 << 14;
+const MAX_WAITING_BATCHES: usize = 8;
 
 /// Items in each piece of so many.
 fn piece_length(count: usize) -> usize {
@@ -64,8 +68,56 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: &(dyn Fn(T) -> R + Sync
     results.into_iter().flatten().collect()
 }
 
+/// Hands what `produce` makes to `consume` in batches, in its order: on a thread of its own where there are several.
+pub(crate) fn pipe<T: Send, R>(
+    produce: impl FnOnce(&mut dyn FnMut(T)) -> R,
+    consume: &mut (dyn FnMut(&[T]) + Send),
+) -> R {
+    let mut batch = Vec::with_capacity(BATCH_ITEMS);
+    if rayon::current_num_threads() == 1 {
+        let made = produce(&mut |item| {
+            batch.push(item);
+            if batch.len() == BATCH_ITEMS {
+                consume(&batch);
+                batch.clear();
+            }
+        });
+        consume(&batch);
+        return made;
+    }
+    std::thread::scope(|scope| {
+        let (sender, batches) = sync_channel::<Vec<T>>(MAX_WAITING_BATCHES);
+        scope.spawn(move || batches.into_iter().for_each(|batch| consume(&batch)));
+        // Who consumes ends before this only by a panic, which the scope hands on.
+        let made = produce(&mut |item| {
+            batch.push(item);
+            if batch.len() == BATCH_ITEMS {
+                _ = sender.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH_ITEMS)));
+            }
+        });
+        _ = sender.send(batch);
+        made
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_is_made_comes_in_its_order_whatever_the_threads() {
+        for threads in [1, 2] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            for count in [0, 1, 100_000u32] {
+                let mut seen = Vec::new();
+                let make = |give: &mut dyn FnMut(u32)| {
+                    (0..count).for_each(give);
+                    "made"
+                };
+                let made = pool.install(|| super::pipe(make, &mut |batch: &[u32]| seen.extend_from_slice(batch)));
+                assert_eq!((made, seen), ("made", (0..count).collect()), "{threads} threads");
+            }
+        }
+    }
+
     #[test]
     fn every_number_comes_once_and_in_order() {
         for wanted in [0, 1, super::MIN_PIECE_ITEMS, 100_000] {

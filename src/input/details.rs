@@ -194,7 +194,7 @@ pub enum AllocationGrouping {
 }
 
 /// Kinds and names of references for walks over all objects, and where functions stand.
-pub trait ReferenceKinds {
+pub trait ReferenceKinds: Send {
     /// Appends a label for each strong reference of an object, in the order of the graph: references of one kind and name have
     /// one, elements and hidden ones whatever their number. Labels of frequent names are small. O(references).
     fn append_labels(&self, graph: &HeapGraph, from: NodeId, labels: &mut Vec<u32>);

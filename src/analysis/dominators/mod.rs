@@ -134,6 +134,13 @@ impl Dominators {
         self.nodes.get(number.index())
     }
 
+    /// The object so many numbers behind, to be asked for ahead.
+    #[inline]
+    pub(crate) fn node_ahead(&self, number: DominatorNode, distance: usize) -> Option<NodeId> {
+        let ahead = number.index() + distance;
+        (ahead < self.nodes.len()).then(|| self.nodes.get(ahead))
+    }
+
     /// Every reached object, each after its immediate dominator.
     pub(crate) fn all_reached(&self) -> impl DoubleEndedIterator<Item = DominatorNode> + use<> {
         (1..self.nodes.len()).map(DominatorNode::new)

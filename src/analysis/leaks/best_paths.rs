@@ -8,8 +8,6 @@ const MAX_COST: u8 = 200;
 const UNREACHED: u8 = u8::MAX;
 /// In place of a parent where a way begins, and where none leads.
 const NO_PARENT: u32 = u32::MAX;
-/// In place of what is given back for an object, of one that is not reached.
-pub(super) const NO_ROW: u32 = u32::MAX;
 /// Objects ahead in a queue whose references are asked for, and of each so many.
 const PREFETCH_DISTANCE: usize = 4;
 const MAX_PREFETCHED_REFERENCES: usize = 8;
@@ -58,41 +56,50 @@ pub struct BestPaths {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReachedObject {
     pub(super) node: NodeId,
-    /// What was given back for its parent; `None` where the way begins.
-    pub(super) parent_row: Option<u32>,
-    /// The label of the reference from the parent.
-    pub(super) label: u32,
+    parent: u32,
+    marked_label: u32,
+}
+
+impl ReachedObject {
+    /// The object before it; `None` where the way begins.
+    pub(super) fn parent(self) -> Option<NodeId> {
+        (self.parent != NO_PARENT).then(|| NodeId::new(self.parent as usize))
+    }
+
+    /// The label of the reference from that.
+    pub(super) fn label(self) -> u32 {
+        self.marked_label & !UNEXPLAINED_LABEL_BIT
+    }
+
     /// That reference explains nothing.
-    pub(super) is_unexplained: bool,
+    pub(super) fn is_unexplained(self) -> bool {
+        self.marked_label & UNEXPLAINED_LABEL_BIT != 0
+    }
 }
 
 impl BestPaths {
     /// Dijkstra's algorithm with small whole numbers as costs, in a queue for each cost. Of ways of one cost the first that
-    /// is found stays. `take` gets every object that is reached, each behind its parent, first those that lead on; what it
-    /// gives back stands by object beside the ways, `NO_ROW` of what is not reached. O(objects + references); 9 bytes per
-    /// object, and 4 for each that is queued.
+    /// is found stays. `take` gets every object that is reached, each behind its parent, first those that lead on.
+    /// O(objects + references); 9 bytes per object, and 4 for each that is queued.
     pub(super) fn find(
         graph: &HeapGraph,
         starts: &[StartObject],
         ways: &mut impl ReferenceCosts,
-        mut take: impl FnMut(ReachedObject) -> u32,
-    ) -> (Self, Vec<u32>) {
+        take: &mut dyn FnMut(ReachedObject),
+    ) -> Self {
         let count = graph.node_count();
         let (mut parents, mut distances) = (vec![NO_PARENT; count], vec![UNREACHED; count]);
-        // By object: the label of the reference from its parent until it is taken.
-        let mut places = vec![NO_ROW; count];
-        let mut reach = |parents: &[u32], places: &mut [u32], node: NodeId| {
-            let (parent, label) = (parents[node.index()], places[node.index()]);
-            let parent = if parent == NO_PARENT { None } else { Some(places[parent as usize]) };
-            let (label, is_unexplained) = (label & !UNEXPLAINED_LABEL_BIT, label & UNEXPLAINED_LABEL_BIT != 0);
-            places[node.index()] = take(ReachedObject { node, parent_row: parent, label, is_unexplained });
+        // By object: the label of the reference from its parent.
+        let mut labels = vec![0; count];
+        let mut reach = |parents: &[u32], labels: &[u32], node: NodeId| {
+            take(ReachedObject { node, parent: parents[node.index()], marked_label: labels[node.index()] });
         };
         let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
             let cost = start.cost.min(MAX_COST);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
-                places[start.node.index()] = start.label | UNEXPLAINED_LABEL_BIT;
+                labels[start.node.index()] = start.label | UNEXPLAINED_LABEL_BIT;
                 queues[usize::from(cost)].push(start.node);
             }
         }
@@ -107,15 +114,13 @@ impl BestPaths {
                 if let Some(node) = ahead(4 * PREFETCH_DISTANCE) {
                     graph.prefetch_reference_offset(node);
                     graph.prefetch_type(node);
-                    graph.prefetch_shallow_bytes(node);
                     prefetch(&distances, node.index());
-                    prefetch(&parents, node.index());
                 }
                 if let Some(node) = ahead(2 * PREFETCH_DISTANCE) {
                     graph.prefetch_references(node);
                     ways.prefetch(node);
-                    prefetch(&places, node.index());
-                    prefetch(&places, parents[node.index()] as usize);
+                    prefetch(&parents, node.index());
+                    prefetch(&labels, node.index());
                 }
                 for &to in ahead(PREFETCH_DISTANCE)
                     .map_or(&[][..], |node| graph.strong_references(node))
@@ -129,8 +134,12 @@ impl BestPaths {
                 if distances[from.index()] != cost || !is_done.insert(from) {
                     continue;
                 }
-                reach(&parents, &mut places, from);
+                reach(&parents, &labels, from);
                 let targets = graph.strong_references(from);
+                // No way over this object is better.
+                if targets.iter().all(|to| distances[to.index()] <= cost) {
+                    continue;
+                }
                 steps.clear();
                 ways.append_costs(from, targets, &mut steps);
                 for (&to, step) in targets.iter().zip(&steps) {
@@ -141,7 +150,7 @@ impl BestPaths {
                     }
                     *distance = further;
                     parents[to.index()] = from.index() as u32;
-                    places[to.index()] =
+                    labels[to.index()] =
                         step.label | if step.cost >= MIN_UNEXPLAINED_COST { UNEXPLAINED_LABEL_BIT } else { 0 };
                     // What refers to nothing leads nowhere.
                     if !graph.strong_references(to).is_empty() {
@@ -152,9 +161,9 @@ impl BestPaths {
             queues[usize::from(cost)] = Vec::new();
         }
         for node in graph.nodes().filter(|node| distances[node.index()] != UNREACHED && !is_done.contains(*node)) {
-            reach(&parents, &mut places, node);
+            reach(&parents, &labels, node);
         }
-        (BestPaths { parents }, places)
+        BestPaths { parents }
     }
 
     /// The object before this one on the best way; `None` where the way begins.

@@ -8,12 +8,14 @@ use super::row_tree::RowTree;
 use super::type_role::{CodeOwner, TypeRole};
 use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
 use crate::analysis::retained::RetainedSizes;
-use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
 /// Two causes are one where the objects of one refer to this share of the elements of the other: an index beside a list.
 const MIN_SHARED_ELEMENT_SHARE: f64 = 0.5;
 /// Members of so many sets are found eight sets at a time, of more in one walk down the tree.
 const MAX_SETS_IN_PASSES: usize = 24;
+/// Objects ahead whose rows are asked for.
+const PREFETCH_DISTANCE: usize = 16;
 /// Stands for rows of no set.
 const NO_SET: u32 = u32::MAX;
 
@@ -51,21 +53,20 @@ pub struct CauseAnalysis<'a> {
 
 impl CauseAnalysis<'_> {
     /// Calls `take` with each object of a set that no other of its set dominates, and the set. O(objects).
-    fn for_each_topmost_object(
-        &self,
-        sets: usize,
-        set_of_row: impl Fn(u32) -> u32,
-        mut take: impl FnMut(usize, DominatorNode),
-    ) {
+    fn for_each_topmost_object(&self, sets: usize, set_of_row: &[u32], mut take: impl FnMut(usize, DominatorNode)) {
         let set_of = |number: DominatorNode| -> Option<usize> {
             let row = self.rows.row_of(self.dominators.node_at(number))?;
-            Some(set_of_row(row)).filter(|&set| set != NO_SET).map(|set| set as usize)
+            Some(set_of_row[row as usize]).filter(|&set| set != NO_SET).map(|set| set as usize)
         };
         if sets <= MAX_SETS_IN_PASSES {
             // By number: which of eight sets it or what dominates it is in.
             let mut above = vec![0u8; self.dominators.reached_count() + 1];
             for first in (0..sets).step_by(8) {
                 self.dominators.for_each_with_dominator(|number, dominator| {
+                    let ahead = |distance| self.dominators.node_ahead(number, distance);
+                    ahead(2 * PREFETCH_DISTANCE).into_iter().for_each(|node| self.rows.prefetch_row_of(node));
+                    let row = ahead(PREFETCH_DISTANCE).and_then(|node| self.rows.row_of(node));
+                    row.into_iter().for_each(|row| prefetch(set_of_row, row as usize));
                     let mut within = above[dominator.index()];
                     if let Some(set) = set_of(number).filter(|set| (first..first + 8).contains(set)) {
                         if within & 1 << (set - first) == 0 {
@@ -102,7 +103,7 @@ impl CauseAnalysis<'_> {
             rows.iter().for_each(|&row| set_of[row as usize] = set as u32);
         }
         let mut topmost = vec![Vec::new(); sets.len()];
-        self.for_each_topmost_object(sets.len(), |row| set_of[row as usize], |set, number| topmost[set].push(number));
+        self.for_each_topmost_object(sets.len(), &set_of, |set, number| topmost[set].push(number));
         topmost
     }
 
@@ -118,7 +119,7 @@ impl CauseAnalysis<'_> {
             let held = &mut held[sets[set]];
             *held = held.saturating_add(self.retained.bytes_at(number));
         };
-        self.for_each_topmost_object(sets.len(), |row| set_of[row as usize], add);
+        self.for_each_topmost_object(sets.len(), &set_of, add);
         held
     }
 

@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::best_paths::{BestPaths, NO_ROW, ReachedObject, ReferenceCosts, StartObject};
+use super::best_paths::{BestPaths, ReachedObject, ReferenceCosts, StartObject};
 use super::type_role::{CodeOwner, TypeRole};
-use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::graph::{HeapGraph, NodeId, TypeId, prefetch};
+use crate::parallel;
 
 /// The label of an element, an entry, a key: it names none in particular.
 pub const ELEMENT_LABEL: u32 = 0;
@@ -14,6 +15,10 @@ pub const LIST_LINK_LABEL: u32 = (u32::MAX >> 1) - 1;
 pub const METADATA_LABEL: u32 = LIST_LINK_LABEL - 1;
 /// Rows above an object in which one of its type is looked for.
 const MAX_FOLD_LEVELS: usize = 6;
+/// In place of a row, of an object that is not reached.
+const NO_ROW: u32 = u32::MAX;
+/// Objects ahead whose columns are asked for.
+const PREFETCH_DISTANCE: usize = 16;
 
 /// Like objects that are reached alike.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +39,13 @@ pub struct MergedRow {
     pub total_bytes: u64,
     /// Some of them refer to others of them.
     pub is_folded: bool,
+}
+
+impl MergedRow {
+    /// A row without objects.
+    fn new(parent: u32, symbol: u32, label: u32, type_id: TypeId) -> Self {
+        MergedRow { parent, symbol, label, type_id, objects: 0, own_bytes: 0, total_bytes: 0, is_folded: false }
+    }
 }
 
 /// Rows by number; 0 is the top, and each comes behind its parent.
@@ -57,9 +69,78 @@ pub struct ObjectFacts {
     pub off_heap_bytes: FxHashMap<NodeId, u64>,
 }
 
+/// Rows that are being made of objects on their best ways.
+struct RowBuilder<'a> {
+    graph: &'a HeapGraph,
+    type_roles: &'a [TypeRole],
+    facts: &'a ObjectFacts,
+    rows: Vec<MergedRow>,
+    rows_by_node: Vec<u32>,
+    /// By parent, symbol and label.
+    known: FxHashMap<(u32, u32, u32), u32>,
+    /// The row that was found last.
+    last: ((u32, u32, u32), u32),
+    /// By type: objects and bytes.
+    totals_by_type: Vec<(u64, u64)>,
+}
+
+impl RowBuilder<'_> {
+    /// Puts objects into their rows. A look-up for each, for some those of the rows above.
+    fn append(&mut self, objects: &[ReachedObject]) {
+        for (at, object) in objects.iter().enumerate() {
+            if let Some(ahead) = objects.get(at + PREFETCH_DISTANCE) {
+                self.graph.prefetch_type(ahead.node);
+                self.graph.prefetch_shallow_bytes(ahead.node);
+                prefetch(&self.rows_by_node, ahead.node.index());
+                ahead.parent().into_iter().for_each(|parent| prefetch(&self.rows_by_node, parent.index()));
+            }
+            if let Some(parent) = objects.get(at + PREFETCH_DISTANCE / 2).and_then(|ahead| ahead.parent()) {
+                prefetch(&self.rows, self.rows_by_node[parent.index()] as usize);
+            }
+            self.append_object(*object);
+        }
+    }
+
+    fn append_object(&mut self, object: ReachedObject) {
+        let (node, label) = (object.node, object.label());
+        let type_id = self.graph.type_of(node);
+        let type_role = &self.type_roles[type_id.index()];
+        let above = object.parent().filter(|_| !object.is_unexplained());
+        let parent = above.map_or(0, |parent| self.rows_by_node[parent.index()]);
+        let own_symbol = if type_role.has_named_objects { self.facts.name_symbols.get(&node).copied() } else { None };
+        let folded = match parent {
+            0 => None,
+            _ => row_to_fold_into(&self.rows, self.type_roles, parent, type_id, label),
+        };
+        let row = folded.unwrap_or_else(|| {
+            let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
+            if self.last.0 != key || self.last.1 == 0 {
+                let new = self.rows.len() as u32;
+                let row = *self.known.entry(key).or_insert(new);
+                if row == new {
+                    self.rows.push(MergedRow::new(parent, key.1, label, type_id));
+                }
+                self.last = (key, row);
+            }
+            self.last.1
+        });
+        self.rows_by_node[node.index()] = row;
+        let mut bytes = self.graph.shallow_bytes(node);
+        if !self.facts.off_heap_bytes.is_empty() {
+            bytes = bytes.saturating_add(self.facts.off_heap_bytes.get(&node).copied().unwrap_or(0));
+        }
+        let into = &mut self.rows[row as usize];
+        into.is_folded |= folded == Some(parent);
+        into.objects += u32::from(!(type_role.is_composite_text && folded == Some(parent)));
+        into.own_bytes = into.own_bytes.saturating_add(bytes);
+        let of_type = &mut self.totals_by_type[type_id.index()];
+        *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
+    }
+}
+
 impl RowTree {
-    /// Finds the tree of best paths and merges it. As `BestPaths::find`, and a look-up for each object, for some those of the
-    /// rows above.
+    /// Finds the tree of best paths and merges it, beside each other where there are two threads. As `BestPaths::find`, and
+    /// a look-up for each object, for some those of the rows above; 4 bytes per object more, and 56 per row.
     pub fn build_with_paths(
         graph: &HeapGraph,
         starts: &[StartObject],
@@ -67,80 +148,61 @@ impl RowTree {
         type_roles: &[TypeRole],
         facts: &ObjectFacts,
     ) -> (BestPaths, Self) {
-        let top = MergedRow {
-            parent: 0,
-            symbol: 0,
-            label: 0,
-            type_id: TypeId::new(0),
-            objects: 0,
-            own_bytes: 0,
-            total_bytes: 0,
-            is_folded: false,
-        };
-        let mut rows = vec![top];
-        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
-        let mut last = ((0, 0, 0), 0);
-        let mut types: Vec<(u64, u64)> = vec![(0, 0); graph.type_count()];
-        let (paths, row_of) = BestPaths::find(
+        let mut builder = RowBuilder {
             graph,
-            starts,
-            ways,
-            |ReachedObject { node, parent_row: parent, label, is_unexplained }| {
-                let type_id = graph.type_of(node);
-                let type_role = &type_roles[type_id.index()];
-                let parent = if is_unexplained { 0 } else { parent.unwrap_or(0) };
-                let own_symbol =
-                    if type_role.has_named_objects { facts.name_symbols.get(&node).copied() } else { None };
-                let folded =
-                    if parent == 0 { None } else { row_to_fold_into(&rows, type_roles, parent, type_id, label) };
-                let row = folded.unwrap_or_else(|| {
-                    let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
-                    if last.0 != key || last.1 == 0 {
-                        let new = rows.len() as u32;
-                        let row = *known.entry(key).or_insert(new);
-                        if row == new {
-                            rows.push(MergedRow { parent, symbol: key.1, label, type_id, ..top });
-                        }
-                        last = (key, row);
-                    }
-                    last.1
-                });
-                rows[row as usize].is_folded |= folded == Some(parent);
-                let mut bytes = graph.shallow_bytes(node);
-                if !facts.off_heap_bytes.is_empty() {
-                    bytes = bytes.saturating_add(facts.off_heap_bytes.get(&node).copied().unwrap_or(0));
-                }
-                let into = &mut rows[row as usize];
-                into.objects += u32::from(!(type_role.is_composite_text && folded == Some(parent)));
-                into.own_bytes = into.own_bytes.saturating_add(bytes);
-                let of_type = &mut types[type_id.index()];
-                *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
-                row
-            },
-        );
+            type_roles,
+            facts,
+            rows: vec![MergedRow::new(0, 0, 0, TypeId::new(0))],
+            rows_by_node: vec![NO_ROW; graph.node_count()],
+            known: FxHashMap::default(),
+            last: ((0, 0, 0), 0),
+            totals_by_type: vec![(0, 0); graph.type_count()],
+        };
+        let paths =
+            parallel::pipe(|take| BestPaths::find(graph, starts, ways, take), &mut |objects: &[ReachedObject]| {
+                builder.append(objects)
+            });
+        let RowBuilder { mut rows, rows_by_node, totals_by_type, .. } = builder;
         rows.shrink_to_fit();
         for at in (1..rows.len()).rev() {
             let parent = rows[at].parent as usize;
             rows[at].total_bytes = rows[at].total_bytes.saturating_add(rows[at].own_bytes);
             rows[parent].total_bytes = rows[parent].total_bytes.saturating_add(rows[at].total_bytes);
         }
-        let mut by_name: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
-        for (type_role, (objects, bytes)) in type_roles.iter().zip(types) {
-            let all = by_name.entry(type_role.symbol).or_default();
+        let mut totals_by_symbol: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        for (type_role, (objects, bytes)) in type_roles.iter().zip(totals_by_type) {
+            let all = totals_by_symbol.entry(type_role.symbol).or_default();
             *all = (all.0 + objects, all.1.saturating_add(bytes));
         }
         let (child_starts, children) = children_by_row(&rows);
-        (paths, RowTree { rows, rows_by_node: row_of, child_starts, children, totals_by_symbol: by_name })
+        (paths, RowTree { rows, rows_by_node, child_starts, children, totals_by_symbol })
     }
 
-    /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects).
+    /// Asks for the row of an object ahead.
+    pub(super) fn prefetch_row_of(&self, node: NodeId) {
+        prefetch(&self.rows_by_node, node.index());
+    }
+
+    /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects), and a
+    /// look-up for elements beside them and all below.
     pub(super) fn merge_as_elements(&mut self, is_element: &[bool]) {
+        let mut has_new_elements = vec![false; self.rows.len()];
+        for (row, _) in self.rows.iter().zip(is_element).filter(|(_, is_element)| **is_element) {
+            has_new_elements[row.parent as usize] = true;
+        }
+        // Others have no row to be one with.
+        let mut may_be_repeated = vec![false; self.rows.len()];
         let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         let (mut rows, mut number) = (vec![self.rows[0]], vec![0u32; self.rows.len()]);
         for (at, row) in self.rows.iter().enumerate().skip(1) {
+            let above = row.parent as usize;
             let label = if is_element[at] { ELEMENT_LABEL } else { row.label };
-            let parent = number[row.parent as usize];
-            number[at] = *known.entry((parent, row.symbol, label)).or_insert(rows.len() as u32);
+            let (parent, new) = (number[above], rows.len() as u32);
+            may_be_repeated[at] = may_be_repeated[above] || has_new_elements[above] && label == ELEMENT_LABEL;
+            number[at] = match may_be_repeated[at] {
+                true => *known.entry((parent, row.symbol, label)).or_insert(new),
+                false => new,
+            };
             match rows.get_mut(number[at] as usize) {
                 Some(into) => {
                     into.objects += row.objects;
@@ -151,7 +213,9 @@ impl RowTree {
                 None => rows.push(MergedRow { parent, label, ..*row }),
             }
         }
-        self.rows_by_node.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = number[*row as usize]);
+        parallel::for_each_piece(&mut self.rows_by_node, &|_, rows| {
+            rows.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = number[*row as usize]);
+        });
         (self.child_starts, self.children) = children_by_row(&rows);
         self.rows = rows;
     }

@@ -8,13 +8,14 @@ use super::options::LeaksOptions;
 use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
 use super::suspect_growth::SuspectGrowth;
 use crate::analysis::leaks::{
-    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder, merge_rows_of_keys,
+    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, RowTree, SuspectBuilder, merge_rows_of_keys,
 };
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{TypeId, TypeSet};
+use crate::input::Runtime;
 use crate::sort;
 
 /// Suspects with sentences, causes among them: each takes some reads of the dump.
@@ -42,6 +43,23 @@ impl DescribedSuspect {
     }
 }
 
+/// A dump that is being made ready.
+struct PreparedDump<'d> {
+    dump: &'d OpenDump,
+    heap: ClassifiedHeap<'d>,
+    loaders: LeftOverLoaders,
+    /// Where they were found beside the dominator tree.
+    paths_and_rows: Option<(BestPaths, RowTree)>,
+}
+
+impl<'d> PreparedDump<'d> {
+    fn analyse(mut self, symbols: &mut SymbolTable) -> Result<AnalysedHeap<'d>, AnswerError> {
+        self.heap.left_over_loaders = self.loaders.left_over_nodes;
+        let found = self.paths_and_rows.unwrap_or_else(|| self.heap.find_best_paths(self.dump, symbols));
+        AnalysedHeap::new(self.dump, self.heap, found)
+    }
+}
+
 /// Dumps made ready, and the causes in the newer one.
 pub(super) struct DumpCauses<'d> {
     pub(super) analysed: AnalysedHeap<'d>,
@@ -54,8 +72,8 @@ pub(super) struct DumpCauses<'d> {
     shows_exact_bytes: bool,
 }
 
-/// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `least_bytes` is the size
-/// from which that is said; with `old` it is for what did not grow.
+/// Looks for causes: what grew since `old`, or what is large without it. O(objects + references) of both. `least_bytes` gives the
+/// size from which that is said; with `old` it is for what did not grow.
 ///
 /// # Errors
 /// If a dump holds no objects, or takes more memory than it may.
@@ -63,28 +81,37 @@ pub(super) fn find_causes<'d>(
     old: Option<&'d OpenDump>,
     dump: &'d OpenDump,
     options: &LeaksOptions,
-    least_bytes: u64,
+    least_bytes: impl FnOnce() -> Result<u64, AnswerError>,
 ) -> Result<DumpCauses<'d>, AnswerError> {
     let mut symbols = SymbolTable::default();
-    dump.announce_phase(Phase::FindingSuspects);
     let libraries =
         |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
-    let mut prepare = |dump: &'d OpenDump| -> Result<(ClassifiedHeap<'d>, LeftOverLoaders), AnswerError> {
+    let mut prepare = |dump: &'d OpenDump| -> Result<PreparedDump<'d>, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        dump.dominators()?;
         dump.check_answer_memory(AnswerNeed::BestPaths, 0)?;
+        if dump.info().runtime() == Some(Runtime::JavaScript) {
+            // Ways by kinds and names of references take as long as the dominator tree, and need nothing of it.
+            let find_paths = || {
+                let mut heap = ClassifiedHeap::new(dump, graph, &libraries(dump), &mut symbols);
+                let found = heap.find_best_paths(dump, &mut symbols);
+                PreparedDump { dump, heap, loaders: LeftOverLoaders::default(), paths_and_rows: Some(found) }
+            };
+            let (made, prepared) = rayon::join(|| dump.dominators().map(|_| ()), find_paths);
+            made?;
+            return Ok(prepared);
+        }
+        dump.dominators()?;
         let heap = ClassifiedHeap::new(dump, graph, &libraries(dump), &mut symbols);
         let loaders = heap.find_left_over_loaders(dump);
-        Ok((heap, loaders))
+        Ok(PreparedDump { dump, heap, loaders, paths_and_rows: None })
     };
-    let (heap, mut loaders) = prepare(dump)?;
+    let mut new = prepare(dump)?;
     let mut before = old.map(&mut prepare).transpose()?;
-    let twins = mark_surplus_twin_loaders(before.as_mut().map(|(_, loaders)| loaders), &mut loaders);
-    let mut before = match (old, before) {
-        (Some(dump), Some((heap, loaders))) => Some(AnalysedHeap::new(dump, heap, loaders, &mut symbols)?),
-        _ => None,
-    };
-    let mut analysed = AnalysedHeap::new(dump, heap, loaders, &mut symbols)?;
+    dump.announce_phase(Phase::FindingSuspects);
+    let twins = mark_surplus_twin_loaders(before.as_mut().map(|before| &mut before.loaders), &mut new.loaders);
+    let mut before = before.map(|before| before.analyse(&mut symbols)).transpose()?;
+    let mut analysed = new.analyse(&mut symbols)?;
+    let least_bytes = least_bytes()?;
     let before_rows = before.as_mut().map(|before| &mut before.rows);
     merge_rows_of_keys(&mut analysed.rows, before_rows, &analysed.heap.type_roles);
     let type_roles = &analysed.heap.type_roles;

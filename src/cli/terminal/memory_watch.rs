@@ -37,6 +37,10 @@ const MIN_AND_MAX_UNCHECKED_BYTES: (u64, u64) = (64 << 10, 64 << 20);
 /// How long a thread waits at most that would allocate more than there may be: it may have what the end waits for.
 const MAX_WAITS_FOR_PROGRAM_END: usize = 100;
 const WAIT_FOR_PROGRAM_END: Duration = Duration::from_millis(1);
+/// A large page of most machines. Allocations of two of them or more lie on such, where the system gives them on request:
+/// `dominators` of 10 million objects takes a seventh less time then, `leaks` of a V8 snapshot a sixth.
+#[cfg(target_os = "linux")]
+const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 static MEMORY_WATCH: OnceLock<MemoryWatch> = OnceLock::new();
 
@@ -89,7 +93,8 @@ thread_local! {
     static BYTES_UNTIL_CHECK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The allocator of the system, for the program: near its limit of memory a thread looks before it allocates.
+/// The allocator of the system, for the program: near its limit of memory a thread looks before it allocates. Linux is asked
+/// for large pages.
 #[derive(Debug)]
 pub struct WatchedAllocator;
 
@@ -98,22 +103,44 @@ pub struct WatchedAllocator;
 unsafe impl GlobalAlloc for WatchedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check_before_allocating(layout.size());
-        unsafe { System.alloc(layout) }
+        on_large_pages(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         check_before_allocating(layout.size());
-        unsafe { System.alloc_zeroed(layout) }
+        on_large_pages(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         check_before_allocating(size.saturating_sub(layout.size()));
-        unsafe { System.realloc(place, layout, size) }
+        on_large_pages(unsafe { System.realloc(place, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         unsafe { System.dealloc(place, layout) }
     }
+}
+
+/// Asks for large pages for an allocation that was made, before it is written to; returns it.
+#[cfg(target_os = "linux")]
+#[inline]
+#[allow(unsafe_code, reason = "advice to the system about memory that is the caller's")]
+fn on_large_pages(place: *mut u8, bytes: usize) -> *mut u8 {
+    if bytes >= 2 * LARGE_PAGE_BYTES && !place.is_null() {
+        // With what the allocator has before and behind it: a mapping of two kinds is copied where it would be moved.
+        let page = rustix::param::page_size();
+        let before = place.addr() % page;
+        let whole = (before + bytes + size_of::<usize>()).next_multiple_of(page);
+        // SAFETY: advice changes nothing in the pages. Systems without large pages refuse it.
+        _ = unsafe { rustix::mm::madvise(place.sub(before).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
+    }
+    place
+}
+
+#[cfg(not(target_os = "linux"))]
+#[inline]
+fn on_large_pages(place: *mut u8, _: usize) -> *mut u8 {
+    place
 }
 
 /// Looks at the memory of the process once this thread has allocated what it may without.

@@ -6,7 +6,7 @@ use super::block::DANGLING_TARGET;
 use super::collection_tables::{CollectionKind, first_entry_slot};
 use super::edge_rules::WeakMapPairName;
 use super::layout::{EdgeKind, NodeKind};
-use super::reread_snapshot::RereadSnapshot;
+use super::reread_snapshot::{NODES_PER_LOCATION_START, RereadSnapshot};
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;
 use crate::input::{ReferenceName, ShownValue, Text, Value};
@@ -107,9 +107,10 @@ impl RereadSnapshot {
         }
     }
 
-    /// The source place of a function, or of the constructor of an object.
+    /// The source place of a function, or of the constructor of an object. O(1).
     pub(super) fn source_place(&self, node: u32) -> Option<SourcePlace> {
-        let locations = &self.snapshot.locations;
+        let starts = &self.location_starts[node as usize / NODES_PER_LOCATION_START..][..2];
+        let locations = &self.snapshot.locations[starts[0] as usize..starts[1] as usize];
         let at = locations.binary_search_by_key(&node, |&(node, _)| node).ok()?;
         Some(locations[at].1)
     }

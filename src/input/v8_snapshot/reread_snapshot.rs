@@ -16,6 +16,9 @@ use crate::allocations::{
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
 
+/// Source places are found from the first of so many nodes.
+pub(super) const NODES_PER_LOCATION_START: usize = 64;
+
 /// A snapshot with all its strings, and tables that are made of it when they are asked for.
 #[derive(Debug)]
 pub(super) struct RereadSnapshot {
@@ -24,6 +27,8 @@ pub(super) struct RereadSnapshot {
     pub(super) ordinals: Vec<u32>,
     /// Tables of maps and sets, ascending.
     pub(super) collection_tables: Vec<(u32, CollectionKind)>,
+    /// By [`NODES_PER_LOCATION_START`] nodes: the first of their source places.
+    pub(super) location_starts: Vec<u32>,
     /// Stacks, in recordings of allocations.
     pub(super) stacks: AllocationStacks,
     /// Edges that lead to no object, ascending.
@@ -48,6 +53,7 @@ impl RereadSnapshot {
         RereadSnapshot {
             ordinals,
             collection_tables: tables,
+            location_starts: location_starts(&snapshot),
             stacks: AllocationStacks::read(&snapshot),
             edges_to_no_object: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
             entry_keys: OnceLock::new(),
@@ -88,6 +94,14 @@ impl RereadSnapshot {
         }
         Some(edges.start + nth + least).filter(|edge| edges.contains(edge))
     }
+}
+
+/// By [`NODES_PER_LOCATION_START`] nodes the first of their source places, and behind the last the end.
+fn location_starts(snapshot: &Snapshot) -> Vec<u32> {
+    let mut starts = vec![0u32; snapshot.len() / NODES_PER_LOCATION_START + 2];
+    snapshot.locations.iter().for_each(|&(node, _)| starts[node as usize / NODES_PER_LOCATION_START + 1] += 1);
+    (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+    starts
 }
 
 impl RereadSnapshot {

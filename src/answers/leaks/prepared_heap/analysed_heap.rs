@@ -87,26 +87,16 @@ impl<'d> ClassifiedHeap<'d> {
 }
 
 impl<'d> AnalysedHeap<'d> {
-    /// Finds the best ways and merges them. O(objects + references) beside the dominator tree.
+    /// A heap with the best ways that were found in it. O(objects) beside the dominator tree.
     ///
     /// # Errors
     /// If there is not the memory for the dominator tree.
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
-        mut heap: ClassifiedHeap<'d>,
-        loaders: LeftOverLoaders,
-        symbols: &mut SymbolTable,
+        heap: ClassifiedHeap<'d>,
+        (paths, rows): (BestPaths, RowTree),
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        heap.left_over_loaders = loaders.left_over_nodes;
-        let facts = ObjectFacts {
-            name_symbols: heap.object_symbols(symbols),
-            off_heap_bytes: std::mem::take(&mut heap.off_heap_bytes),
-        };
-        let (starts, mut ways) = heap.start_objects_and_costs(dump, symbols);
-        let (paths, rows) = RowTree::build_with_paths(heap.graph, &starts, &mut ways, &heap.type_roles, &facts);
-        drop(ways);
-        heap.off_heap_bytes = facts.off_heap_bytes;
         Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children: dominators.children() })
     }
 
@@ -124,6 +114,23 @@ impl<'d> AnalysedHeap<'d> {
 }
 
 impl<'d> ClassifiedHeap<'d> {
+    /// Finds the best ways and merges them. O(objects + references).
+    pub(in crate::answers::leaks) fn find_best_paths(
+        &mut self,
+        dump: &OpenDump,
+        symbols: &mut SymbolTable,
+    ) -> (BestPaths, RowTree) {
+        let facts = ObjectFacts {
+            name_symbols: self.object_symbols(symbols),
+            off_heap_bytes: std::mem::take(&mut self.off_heap_bytes),
+        };
+        let (starts, mut ways) = self.start_objects_and_costs(dump, symbols);
+        let found = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts);
+        drop(ways);
+        self.off_heap_bytes = facts.off_heap_bytes;
+        found
+    }
+
     /// Loaders that should be gone, of a Java heap.
     pub(in crate::answers::leaks) fn find_left_over_loaders(&self, dump: &OpenDump) -> LeftOverLoaders {
         match self.runtime {

@@ -78,7 +78,7 @@ pub(super) struct JavaScriptReferenceCosts<'h> {
     function_types: TypeSet,
     /// Objects whose properties may be keys.
     plain_object_types: TypeSet,
-    global_object_types: TypeSet,
+    global_objects: NodeSet,
     /// By type: its objects refer to one another as a list does.
     folds_same_type: Vec<bool>,
     /// Labels of the references of the object at hand.
@@ -90,6 +90,11 @@ impl<'h> JavaScriptReferenceCosts<'h> {
         let graph = heap.graph;
         let is_global =
             |name: &str| name == "system / NativeContext" || name == "global" || name.starts_with("global / ");
+        let global_types = TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id)));
+        let mut global_objects = NodeSet::new(graph.node_count());
+        graph.nodes().filter(|&node| global_types.contains(graph.type_of(node))).for_each(|node| {
+            global_objects.insert(node);
+        });
         JavaScriptReferenceCosts {
             graph,
             kinds,
@@ -98,7 +103,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
             symbol_table: names,
             function_types: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
             plain_object_types: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
-            global_object_types: TypeSet::of(graph, |type_id| is_global(graph.type_name(type_id))),
+            global_objects,
             folds_same_type: heap.type_roles.iter().map(|type_role| type_role.folds_same_type).collect(),
             label_buffer: Vec::new(),
         }
@@ -192,17 +197,17 @@ impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
             && labels.iter().filter(|&&label| self.cost_of_label(label).is_property).count() > MAX_FIELD_PROPERTIES;
         for (&to, &label) in to.iter().zip(&labels) {
             let LabelledCost { mut cost, mut label, is_property, is_context, is_list_link } = self.cost_of_label(label);
-            let target = self.graph.type_of(to);
-            if is_property && target == type_id && folds_same_type && cost == ORDINARY_REFERENCE_COST {
+            let target = || self.graph.type_of(to);
+            if is_property && folds_same_type && cost == ORDINARY_REFERENCE_COST && target() == type_id {
                 cost = 0;
             }
             if is_context && self.function_types.contains(type_id) {
                 cost += self.cost_of_context(from);
             }
-            if self.global_object_types.contains(target) {
+            if self.global_objects.contains(to) {
                 cost += INTO_GLOBAL_COST;
             }
-            if is_list_link && self.plain_object_types.contains(type_id) && self.plain_object_types.contains(target) {
+            if is_list_link && self.plain_object_types.contains(type_id) && self.plain_object_types.contains(target()) {
                 label = LIST_LINK_LABEL;
             }
             if is_property && is_dictionary {
