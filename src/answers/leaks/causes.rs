@@ -5,17 +5,16 @@ use rustc_hash::FxHashSet;
 use super::described_causes::{CauseNamer, CauseReason, DescribedCause};
 use super::left_over::mark_surplus_twin_loaders;
 use super::options::LeaksOptions;
-use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, LeftOverLoaders, Modules, SymbolTable};
+use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, HeapWithPaths, LeftOverLoaders, Modules, SymbolTable};
 use super::suspect_growth::SuspectGrowth;
 use crate::analysis::leaks::{
-    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, RowTree, SuspectBuilder, merge_rows_of_keys,
+    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder, merge_rows_of_keys,
 };
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{TypeId, TypeSet};
-use crate::input::Runtime;
 use crate::sort;
 
 /// Suspects with sentences, causes among them: each takes some reads of the dump.
@@ -43,23 +42,6 @@ impl DescribedSuspect {
     }
 }
 
-/// A dump that is being made ready.
-struct PreparedDump<'d> {
-    dump: &'d OpenDump,
-    heap: ClassifiedHeap<'d>,
-    loaders: LeftOverLoaders,
-    /// Where they were found beside the dominator tree.
-    paths_and_rows: Option<(BestPaths, RowTree)>,
-}
-
-impl<'d> PreparedDump<'d> {
-    fn analyse(mut self, symbols: &mut SymbolTable) -> Result<AnalysedHeap<'d>, AnswerError> {
-        self.heap.left_over_loaders = self.loaders.left_over_nodes;
-        let found = self.paths_and_rows.unwrap_or_else(|| self.heap.find_best_paths(self.dump, symbols));
-        AnalysedHeap::new(self.dump, self.heap, found)
-    }
-}
-
 /// Dumps made ready, and the causes in the newer one.
 pub(super) struct DumpCauses<'d> {
     pub(super) analysed: AnalysedHeap<'d>,
@@ -83,34 +65,18 @@ pub(super) fn find_causes<'d>(
     options: &LeaksOptions,
     least_bytes: impl FnOnce() -> Result<u64, AnswerError>,
 ) -> Result<DumpCauses<'d>, AnswerError> {
-    let mut symbols = SymbolTable::default();
-    let libraries =
-        |dump: &OpenDump| LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
-    let mut prepare = |dump: &'d OpenDump| -> Result<PreparedDump<'d>, AnswerError> {
-        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
+    for dump in [Some(dump), old].into_iter().flatten() {
+        dump.graph().ok_or(AnswerError::NeedsObjects)?;
         dump.check_answer_memory(AnswerNeed::BestPaths, 0)?;
-        if dump.info().runtime() == Some(Runtime::JavaScript) {
-            // Ways by kinds and names of references take as long as the dominator tree, and need nothing of it.
-            let find_paths = || {
-                let mut heap = ClassifiedHeap::new(dump, graph, &libraries(dump), &mut symbols);
-                let found = heap.find_best_paths(dump, &mut symbols);
-                PreparedDump { dump, heap, loaders: LeftOverLoaders::default(), paths_and_rows: Some(found) }
-            };
-            let (made, prepared) = rayon::join(|| dump.dominators().map(|_| ()), find_paths);
-            made?;
-            return Ok(prepared);
-        }
-        dump.dominators()?;
-        let heap = ClassifiedHeap::new(dump, graph, &libraries(dump), &mut symbols);
-        let loaders = heap.find_left_over_loaders(dump);
-        Ok(PreparedDump { dump, heap, loaders, paths_and_rows: None })
-    };
-    let mut new = prepare(dump)?;
-    let mut before = old.map(&mut prepare).transpose()?;
+    }
+    // The best ways take as long as the dominator trees, and need nothing of them.
+    let make_trees = || old.into_iter().chain([dump]).try_for_each(|dump| dump.dominators().map(|_| ()));
+    let (made, prepared) = rayon::join(make_trees, || prepare_heaps(old, dump, options));
+    made?;
+    let PreparedHeaps { new, old: before, twin_loaders: twins } = prepared?;
     dump.announce_phase(Phase::FindingSuspects);
-    let twins = mark_surplus_twin_loaders(before.as_mut().map(|before| &mut before.loaders), &mut new.loaders);
-    let mut before = before.map(|before| before.analyse(&mut symbols)).transpose()?;
-    let mut analysed = new.analyse(&mut symbols)?;
+    let mut before = old.zip(before).map(|(old, heap)| AnalysedHeap::new(old, heap)).transpose()?;
+    let mut analysed = AnalysedHeap::new(dump, new)?;
     let least_bytes = least_bytes()?;
     let before_rows = before.as_mut().map(|before| &mut before.rows);
     merge_rows_of_keys(&mut analysed.rows, before_rows, &analysed.heap.type_roles);
@@ -151,6 +117,39 @@ pub(super) fn find_causes<'d>(
         analysed_older: before,
         shows_exact_bytes: options.shows_exact_bytes,
     })
+}
+
+/// Heaps with their best ways.
+struct PreparedHeaps<'d> {
+    new: HeapWithPaths<'d>,
+    old: Option<HeapWithPaths<'d>>,
+    /// A type of loaders of which there are more than one that define one class, and the class.
+    twin_loaders: Option<(String, String)>,
+}
+
+/// Finds out what is known before the search, and the best ways. O(objects + references).
+fn prepare_heaps<'d>(
+    old: Option<&'d OpenDump>,
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+) -> Result<PreparedHeaps<'d>, AnswerError> {
+    let mut symbols = SymbolTable::default();
+    let mut classify = |dump: &'d OpenDump| -> Result<(ClassifiedHeap<'d>, LeftOverLoaders), AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
+        let libraries = LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
+        let heap = ClassifiedHeap::new(dump, graph, &libraries, &mut symbols);
+        let loaders = heap.find_left_over_loaders(dump);
+        Ok((heap, loaders))
+    };
+    let (mut new, mut loaders) = classify(dump)?;
+    let mut old = old.map(|old| Ok::<_, AnswerError>((old, classify(old)?))).transpose()?;
+    let twin_loaders = mark_surplus_twin_loaders(old.as_mut().map(|(_, (_, loaders))| loaders), &mut loaders);
+    let old = old.map(|(dump, (mut heap, loaders))| {
+        heap.left_over_loaders = loaders.left_over_nodes;
+        heap.find_best_paths(dump, &mut symbols)
+    });
+    new.left_over_loaders = loaders.left_over_nodes;
+    Ok(PreparedHeaps { new: new.find_best_paths(dump, &mut symbols), old, twin_loaders })
 }
 
 impl DumpCauses<'_> {

@@ -24,6 +24,13 @@ use crate::graph::{GraphNameId, HeapGraph, NodeId, RootKind};
 use crate::input::{ReferenceKinds, Runtime};
 
 /// A heap with its tree of best paths.
+pub(in crate::answers::leaks) struct HeapWithPaths<'d> {
+    heap: ClassifiedHeap<'d>,
+    paths: BestPaths,
+    rows: RowTree,
+}
+
+/// The same with its dominator tree.
 pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
     pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
     pub(in crate::answers::leaks) paths: BestPaths,
@@ -93,8 +100,7 @@ impl<'d> AnalysedHeap<'d> {
     /// If there is not the memory for the dominator tree.
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
-        heap: ClassifiedHeap<'d>,
-        (paths, rows): (BestPaths, RowTree),
+        HeapWithPaths { heap, paths, rows }: HeapWithPaths<'d>,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
         Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children: dominators.children() })
@@ -116,19 +122,19 @@ impl<'d> AnalysedHeap<'d> {
 impl<'d> ClassifiedHeap<'d> {
     /// Finds the best ways and merges them. O(objects + references).
     pub(in crate::answers::leaks) fn find_best_paths(
-        &mut self,
+        mut self,
         dump: &OpenDump,
         symbols: &mut SymbolTable,
-    ) -> (BestPaths, RowTree) {
+    ) -> HeapWithPaths<'d> {
         let facts = ObjectFacts {
             name_symbols: self.object_symbols(symbols),
             off_heap_bytes: std::mem::take(&mut self.off_heap_bytes),
         };
         let (starts, mut ways) = self.start_objects_and_costs(dump, symbols);
-        let found = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts);
+        let (paths, rows) = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts);
         drop(ways);
         self.off_heap_bytes = facts.off_heap_bytes;
-        found
+        HeapWithPaths { heap: self, paths, rows }
     }
 
     /// Loaders that should be gone, of a Java heap.

@@ -10,7 +10,7 @@ mod symbols;
 mod type_roles;
 mod unnamed_references;
 
-pub(super) use analysed_heap::AnalysedHeap;
+pub(super) use analysed_heap::{AnalysedHeap, HeapWithPaths};
 pub(super) use classified_heap::{ClassifiedHeap, mask_numbers};
 pub(super) use java::LeftOverLoaders;
 pub(super) use javascript::LIST_LINK_NAMES;
