@@ -6,7 +6,7 @@ use super::list_lengths::ListLengths;
 use super::packed_objects::ObjectChunk;
 use super::type_columns::SlotColumn;
 use super::weak_references::WeakReference;
-use super::{NodeId, SectionIds, TypeId, TypeSlot};
+use super::{NodeId, SectionIds, TypeId, TypeSlot, make_room};
 use crate::parallel;
 
 /// As many objects to a run as make it worth to keep runs, on average.
@@ -129,7 +129,8 @@ impl ObjectRuns {
         tail: usize,
     ) -> Vec<T> {
         if self.first_late_object.is_none() {
-            let mut moved = Vec::with_capacity(values.len());
+            let mut moved = Vec::new();
+            make_room(&mut moved, values.len());
             places.for_each(|(from, _, length)| moved.extend_from_slice(&values[from..from + length]));
             return moved;
         }
