@@ -35,7 +35,7 @@ impl GraphBuilder {
         self.cached_object_order = Some((maps, order, dropped));
         arrays
             .iter()
-            .map(|&(array, _)| u64::from(self.objects.reference_counts[array as usize]) * WORK_BYTES_PER_ELEMENT)
+            .map(|&(array, _)| u64::from(self.objects.reference_counts.get(array as usize)) * WORK_BYTES_PER_ELEMENT)
             .sum()
     }
 
@@ -61,8 +61,9 @@ impl GraphBuilder {
         let mut others: Vec<u64> = others.map(|root| root.object_id).collect();
         others.sort_unstable();
         arrays.retain(|id| others.binary_search(id).is_err());
-        let is_short =
-            |&(array, _): &(u32, NodeId)| self.objects.reference_counts[array as usize] <= MAX_ARCHIVE_ARRAY_ELEMENTS;
+        let is_short = |&(array, _): &(u32, NodeId)| {
+            self.objects.reference_counts.get(array as usize) <= MAX_ARCHIVE_ARRAY_ELEMENTS
+        };
         let mut arrays: Vec<(u32, NodeId)> = arrays.into_iter().filter_map(object).filter(is_short).collect();
         arrays.sort_unstable();
         arrays

@@ -174,8 +174,7 @@ impl GraphBuilder {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words =
-            self.objects.id_words.len() + self.objects.reference_counts.len() + self.objects.reference_words.len();
+        let words = self.objects.id_words.len() + self.objects.reference_words.len();
         // Names stand in a list and in a map, their types in a reader's table, and both in an answer's rows (measured:
         // 400 bytes while types are counted, 600 where their objects are read).
         const NAME_BYTES: usize = 500;
@@ -184,6 +183,7 @@ impl GraphBuilder {
         let names = self.type_names.len() + self.texts.len();
         let bytes = words * size_of::<u32>()
             + self.objects.type_slots.memory_bytes()
+            + self.objects.reference_counts.memory_bytes()
             + self.objects.shallow.len() * size_of::<u16>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
             + self.slot_types.len() * size_of::<Option<u32>>()
@@ -417,7 +417,8 @@ impl GraphBuilder {
             return Err(BuildError::TooManyReferences);
         }
         let ends_with_leading = self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty());
-        let leading_begins_list = leading > 0 && self.objects.reference_counts.last() == Some(&0) && !ends_with_leading;
+        let leading_begins_list =
+            leading > 0 && first > 0 && self.objects.reference_counts.get(first - 1) == 0 && !ends_with_leading;
         let weak = columns.weak_indices.partition_point(|&at| (at as usize) < from)
             ..columns.weak_indices.partition_point(|&at| (at as usize) < to);
         let weak: Vec<u32> = columns.weak_indices[weak].iter().map(|&at| at - from as u32).collect();
@@ -441,7 +442,6 @@ impl GraphBuilder {
         }
         make_room(&mut self.objects.id_words, objects.len() * id_width);
         make_room(&mut self.objects.shallow, objects.len());
-        make_room(&mut self.objects.reference_counts, objects.len());
         make_room(&mut self.objects.reference_words, (to - from) * reference_width);
         self.objects.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
         let slots = columns.type_indices[objects.clone()].iter().map(|&index| type_slots[index as usize]);
@@ -455,7 +455,7 @@ impl GraphBuilder {
                 .map(|&(object, bytes)| ((first + object as usize - objects.start) as u32, bytes)),
         );
         match columns.reference_counts.get(objects.clone()) {
-            Some(counted) => self.objects.reference_counts.extend_from_slice(counted),
+            Some(counted) => self.objects.reference_counts.extend(counted.iter().copied()),
             None => self.objects.reference_counts.extend(
                 objects
                     .clone()
@@ -511,7 +511,7 @@ impl GraphBuilder {
                 next.reference_packing.unpack(&self.objects.reference_words[from..], 0)
             });
             chunk.objects.clone().map(move |object| {
-                let count = self.objects.reference_counts[object] as usize;
+                let count = self.objects.reference_counts.get(object) as usize;
                 let first = if count > 0 {
                     Some(chunk.reference_packing.unpack(words, at))
                 } else if object + 1 == chunk.objects.end {

@@ -1,6 +1,7 @@
 //! References that follow from something else than the dump's lists: an object's to its class, a thread's to its stack.
 
 use super::csr::{Csr, CsrOffsets};
+use super::list_lengths::ListLengths;
 use super::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::parallel;
 
@@ -49,7 +50,7 @@ impl HeapGraph {
     pub(super) fn append_class_references(
         &self,
         classes: &[Option<NodeId>],
-        counts: &mut [u32],
+        counts: &mut ListLengths,
         targets: &mut Vec<NodeId>,
     ) {
         let class_of = |index: usize| classes.get(self.node_types.get(index).index()).copied().flatten();
@@ -57,15 +58,15 @@ impl HeapGraph {
         let (mut end, mut to) = (targets.len(), targets.len() + added);
         targets.reserve_exact(added);
         targets.resize(to, NodeId(0));
-        for (index, count) in counts.iter_mut().enumerate().rev() {
+        for index in (0..counts.len()).rev() {
             if end == to {
                 break;
             }
-            let own = *count;
+            let own = counts.get(index);
             if let Some(class) = class_of(index) {
                 to -= 1;
                 targets[to] = class;
-                *count += 1;
+                counts.set(index, own + 1);
             }
             // A few at a time: cheaper than a call.
             for _ in 0..own {
@@ -88,23 +89,23 @@ impl HeapGraph {
 }
 
 impl Csr {
-    pub(super) fn of_lists(counts: &[u32], targets: Vec<NodeId>) -> Csr {
-        Csr { offsets: CsrOffsets::from_counts(counts), targets: targets.into() }
+    pub(super) fn of_lists(counts: &ListLengths, targets: Vec<NodeId>) -> Csr {
+        Csr { offsets: CsrOffsets::from_counts(counts.iter()), targets: targets.into() }
     }
 
     /// How many targets each node has, and all of them. From an index, whose offsets may turn out damaged, both are copied
     /// by lists, which are within the column.
-    fn into_lists(self, node_count: usize) -> (Vec<u32>, Vec<NodeId>) {
+    fn into_lists(self, node_count: usize) -> (ListLengths, Vec<NodeId>) {
         let Csr { offsets, targets } = self;
         match targets.into_vec() {
-            Ok(targets) => (parallel::collect_indexed(node_count, |index| offsets.range(index).len() as u32), targets),
+            Ok(targets) => ((0..node_count).map(|index| offsets.range(index).len() as u32).collect(), targets),
             Err(targets) => Csr { offsets, targets }.copied_without(node_count, &[]),
         }
     }
 
     /// The same, copied, without the last target of each pair: these are sorted.
-    fn copied_without(&self, node_count: usize, removed: &[(NodeId, NodeId)]) -> (Vec<u32>, Vec<NodeId>) {
-        let mut counts = Vec::with_capacity(node_count + 1);
+    fn copied_without(&self, node_count: usize, removed: &[(NodeId, NodeId)]) -> (ListLengths, Vec<NodeId>) {
+        let mut counts = ListLengths::default();
         let mut targets = Vec::with_capacity(self.targets.len());
         let mut left = removed;
         for index in 0..node_count {
@@ -117,7 +118,7 @@ impl Csr {
                 }
             }
             left = &left[own..];
-            counts.push((targets.len() - first) as u32);
+            counts.extend([(targets.len() - first) as u32]);
         }
         (counts, targets)
     }

@@ -14,7 +14,7 @@ const FAR_GROUP_MARK: u64 = 1 << 63;
 
 /// Start of each node's targets, and behind the last their end: 2 bytes each, and 8 for every 64.
 #[derive(Debug)]
-pub(super) struct CsrOffsets {
+pub(crate) struct CsrOffsets {
     /// The first start of each group.
     group_starts: Column<u64>,
     /// Each start from there.
@@ -25,17 +25,17 @@ pub(super) struct CsrOffsets {
 
 impl CsrOffsets {
     /// The starts of lists of these lengths.
-    pub(super) fn from_counts(counts: &[u32]) -> Self {
-        let mut end = 0;
-        let ends = counts.iter().map(|&count| {
+    pub(super) fn from_counts(counts: impl ExactSizeIterator<Item = u32>) -> Self {
+        let (mut end, starts) = (0, counts.len() + 1);
+        let ends = counts.map(|count| {
             end += u64::from(count);
             end
         });
-        Self::from_starts(std::iter::once(0).chain(ends), counts.len() + 1)
+        Self::from_starts(std::iter::once(0).chain(ends), starts)
     }
 
     /// So many starts, ascending.
-    fn from_starts(mut all: impl Iterator<Item = u64>, count: usize) -> Self {
+    pub(crate) fn from_starts(mut all: impl Iterator<Item = u64>, count: usize) -> Self {
         let (mut groups, mut starts, mut far) =
             (Vec::with_capacity(count.div_ceil(NODES_PER_GROUP)), Vec::with_capacity(count), Vec::new());
         let mut group = Vec::with_capacity(NODES_PER_GROUP);
@@ -57,13 +57,13 @@ impl CsrOffsets {
 
     /// The places of a node's targets; whatever a file says, in order.
     #[inline]
-    pub(super) fn range(&self, index: usize) -> Range<usize> {
+    pub(crate) fn range(&self, index: usize) -> Range<usize> {
         let (start, end) = (self.start(index), self.start(index + 1));
         start.min(end)..end
     }
 
     #[inline]
-    pub(super) fn start(&self, index: usize) -> usize {
+    pub(crate) fn start(&self, index: usize) -> usize {
         match self.group_starts.get(index / NODES_PER_GROUP) {
             group if group & FAR_GROUP_MARK == 0 => group as usize + usize::from(self.starts_in_group.get(index)),
             group => self.far_start(group, index),
@@ -103,7 +103,7 @@ impl CsrOffsets {
 
 impl Default for CsrOffsets {
     fn default() -> Self {
-        CsrOffsets::from_counts(&[])
+        CsrOffsets::from_counts([].into_iter())
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn reversing_keeps_repeats_and_orders_referrers() {
         let csr = Csr {
-            offsets: CsrOffsets::from_counts(&[2, 1, 3]),
+            offsets: CsrOffsets::from_counts([2, 1, 3].into_iter()),
             targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec().into(),
         };
         for reversed in [csr.reversed(3), csr.reversed_with::<u64>(3)] {
@@ -239,7 +239,7 @@ mod tests {
                     (0..200).map(|index| if index == at { long } else { index as u32 % 3 }).collect();
                 let total: u32 = counts.iter().sum();
                 let targets: Vec<NodeId> = (0..total).map(NodeId).collect();
-                let csr = Csr { offsets: CsrOffsets::from_counts(&counts), targets: targets.into() };
+                let csr = Csr { offsets: CsrOffsets::from_counts(counts.iter().copied()), targets: targets.into() };
                 let mut first = 0;
                 for (index, &count) in counts.iter().enumerate() {
                     let expected: Vec<NodeId> = (first..first + count).map(NodeId).collect();

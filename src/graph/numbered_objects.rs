@@ -1,6 +1,7 @@
 //! Dumps whose references are numbers of objects, in the order of the dump, not ids: nothing has to be looked up.
 
 use super::id_map::{IdRange, IdRankMap};
+use super::list_lengths::ListLengths;
 use super::make_room;
 use super::type_columns::{SlotColumn, TwoWidths};
 
@@ -98,7 +99,7 @@ pub struct NumberedObjects {
     /// (object, bytes) of those that do not fit, ascending.
     pub large_shallow: Vec<(u32, u64)>,
     /// Strong references of each.
-    pub reference_counts: Vec<u32>,
+    pub reference_counts: ListLengths,
     /// Strong references of all, as numbers.
     pub references: Vec<u32>,
     /// Ascending by source and place.

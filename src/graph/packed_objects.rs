@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::byte_counts::PackedBytes;
+use super::list_lengths::ListLengths;
 use super::object_columns::{PositionRun, WordPacking};
 use super::type_columns::SlotColumn;
 
@@ -37,7 +38,7 @@ pub(super) struct PackedObjects {
     pub(super) shallow: Vec<u16>,
     /// (object, bytes) of those whose bytes do not fit `shallow`, ascending.
     pub(super) large_shallow: Vec<(u32, u64)>,
-    pub(super) reference_counts: Vec<u32>,
+    pub(super) reference_counts: ListLengths,
     /// Empty where references come apart from their objects.
     pub(super) reference_words: Vec<u32>,
     pub(super) position_runs: Vec<PositionRun>,
@@ -67,7 +68,7 @@ impl PackedObjects {
             new.id_words.extend_from_slice(id_words);
             new.type_slots.extend_from(&self.type_slots, objects.clone());
             new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
-            new.reference_counts.extend_from_slice(&self.reference_counts[objects.clone()]);
+            new.reference_counts.extend(self.reference_counts.range(objects.clone()));
             let from = self.large_shallow.partition_point(|&(object, _)| (object as usize) < objects.start);
             let large = self.large_shallow[from..].iter().take_while(|&&(object, _)| (object as usize) < objects.end);
             new.large_shallow

@@ -3,6 +3,7 @@
 
 use super::budget::make_room;
 use super::id_map::IdLookups;
+use super::list_lengths::ListLengths;
 use super::object_columns::{ObjectColumns, WordPacking};
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{NodeId, SectionIds};
@@ -106,7 +107,12 @@ impl ReferenceStream {
 
     /// Turns the stream's ids into nodes in the same memory, and drops what is null or dangling.
     /// `counts` says how many each object has.
-    pub(super) fn resolve(self, map: &SectionIds, counts: &mut [u32], problems: &mut ResolveCounts) -> Vec<NodeId> {
+    pub(super) fn resolve(
+        self,
+        map: &SectionIds,
+        counts: &mut ListLengths,
+        problems: &mut ResolveCounts,
+    ) -> Vec<NodeId> {
         let ReferenceStream { chunks, mut words } = self;
         let mut work = Vec::with_capacity(chunks.len());
         let mut rest = &mut words[..];
@@ -141,18 +147,18 @@ impl ReferenceStream {
 }
 
 /// Takes references that lead nowhere out of the lists.
-fn drop_references_without_node(words: &mut Vec<u32>, counts: &mut [u32]) {
+fn drop_references_without_node(words: &mut Vec<u32>, counts: &mut ListLengths) {
     let (mut read, mut write) = (0, 0);
-    for count in counts {
-        let before = write;
-        for at in read..read + *count as usize {
+    for object in 0..counts.len() {
+        let (before, count) = (write, counts.get(object) as usize);
+        for at in read..read + count {
             if words[at] != NO_NODE {
                 words[write] = words[at];
                 write += 1;
             }
         }
-        read += *count as usize;
-        *count = (write - before) as u32;
+        read += count;
+        counts.set(object, (write - before) as u32);
     }
     words.truncate(write);
 }

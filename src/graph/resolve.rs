@@ -7,6 +7,7 @@ use super::csr::Csr;
 use super::graph_names::GraphNames;
 use super::heap_parts::{HeapParts, resolve_soft_references};
 use super::id_map::IdRankMap;
+use super::list_lengths::ListLengths;
 use super::object_order::{ObjectOrder, ObjectRuns};
 use super::packed_objects::{PackedObjects, position_of};
 use super::resolve_counts::{Occurrences, RepeatedObject, ResolveCounts, ResolveOptions};
@@ -93,7 +94,7 @@ impl GraphBuilder {
         let found = self.take_or_find_object_order();
         let PackedObjects { type_slots: types, reference_counts: counts, .. } = &self.objects;
         let number = |object: usize| self.objects.shallow_bytes(object);
-        let facts = |object: usize| (self.id_of(object), types.get(object), number(object), counts[object]);
+        let facts = |object: usize| (self.id_of(object), types.get(object), number(object), counts.get(object));
         let repeated = found.2.iter().map(|dropped| facts(dropped.dropped_object as usize)).collect();
         self.cached_object_order = Some(found);
         repeated
@@ -199,7 +200,7 @@ impl GraphBuilder {
         // Types by name: readers may have several slots for one.
         self.have_same_type_name(self.objects.type_slots.get(a), self.objects.type_slots.get(b))
             && self.objects.shallow_bytes(a) == self.objects.shallow_bytes(b)
-            && self.objects.reference_counts[a] == self.objects.reference_counts[b]
+            && self.objects.reference_counts.get(a) == self.objects.reference_counts.get(b)
     }
 
     /// For each slot its type, and the names by type, which are taken out.
@@ -300,13 +301,13 @@ impl GraphBuilder {
 }
 
 /// Puts the added references behind those that their objects list, in their order.
-fn splice_added_references(mut added: Vec<(NodeId, NodeId)>, counts: &mut [u32], references: &mut Vec<NodeId>) {
+fn splice_added_references(mut added: Vec<(NodeId, NodeId)>, counts: &mut ListLengths, references: &mut Vec<NodeId>) {
     added.sort_by_key(|&(from, _)| from);
     let mut ends = Vec::with_capacity(added.len());
     let (mut node, mut sum) = (0usize, 0usize);
     for &(from, _) in &added {
         while node <= from.index() {
-            sum += counts[node] as usize;
+            sum += counts.get(node) as usize;
             node += 1;
         }
         ends.push(sum);
@@ -318,7 +319,7 @@ fn splice_added_references(mut added: Vec<(NodeId, NodeId)>, counts: &mut [u32],
         references.copy_within(end..behind, end + before + 1);
         references[end + before] = to;
         behind = end;
-        counts[from.index()] += 1;
+        counts.set(from.index(), counts.get(from.index()) + 1);
     }
 }
 
@@ -385,7 +386,7 @@ impl<'a> ObjectComparer<'a> {
         let mut first_references = Vec::with_capacity(builder.objects.reference_counts.len());
         for chunk in &builder.objects.chunks {
             let mut next = chunk.leading_reference_count as u32;
-            for &count in &builder.objects.reference_counts[chunk.objects.clone()] {
+            for count in builder.objects.reference_counts.range(chunk.objects.clone()) {
                 first_references.push(next);
                 next += count;
             }
@@ -403,7 +404,7 @@ impl<'a> ObjectComparer<'a> {
         let chunk = &builder.objects.chunks[at];
         let words = &builder.objects.reference_words[self.first_words[at]..];
         let first = self.first_references[object] as usize;
-        (first..first + builder.objects.reference_counts[object] as usize)
+        (first..first + builder.objects.reference_counts.get(object) as usize)
             .map(move |index| chunk.reference_packing.unpack(words, index))
     }
 }

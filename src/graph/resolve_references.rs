@@ -1,7 +1,10 @@
 //! References of all objects from ids to node numbers, in the memory they were packed in.
 
+use rustc_hash::FxHashMap;
+
 use super::builder::SectionInProgress;
 use super::id_map::{IdLookups, IdRange, IdRankMap};
+use super::list_lengths::{LONG_MARK, ListLengths, length_of};
 use super::object_columns::PositionRun;
 use super::packed_objects::{ObjectChunk, position_of};
 use super::resolve_counts::ResolveCounts;
@@ -14,7 +17,8 @@ use crate::parallel;
 struct ChunkResolveInput<'a> {
     chunk: &'a ObjectChunk,
     reference_words: &'a mut [u32],
-    reference_counts: &'a mut [u32],
+    reference_counts: &'a mut [u8],
+    long_counts: &'a FxHashMap<u32, u32>,
 }
 
 /// What the pass over one chunk left in place, and what it counted.
@@ -22,6 +26,8 @@ struct ChunkResolveInput<'a> {
 struct ChunkResolveResult {
     kept_word_count: usize,
     kept_leading_count: u32,
+    /// (object, references) of those that have many.
+    long_counts: Vec<(u32, u32)>,
     problems: ResolveCounts,
     unresolved_references: UnresolvedReferences,
     /// By object; the places of those that lead the chunk count from its start.
@@ -61,20 +67,25 @@ pub(super) struct ReferenceResolver<'a> {
 /// Turns packed references into nodes in the same memory, and drops what is null or dangling.
 pub(super) fn resolve_references(
     mut words: Vec<u32>,
-    counts: &mut [u32],
+    counts: &mut ListLengths,
     chunks: &[ObjectChunk],
     resolver: &ReferenceResolver<'_>,
     sections: &mut [SectionInProgress],
     problems: &mut ResolveCounts,
 ) -> (ResolvedReferences, UnresolvedReferences) {
     let mut work = Vec::with_capacity(chunks.len());
-    let (mut words_left, mut counts_left) = (&mut words[..], &mut counts[..]);
+    let (mut words_left, mut counts_left) = (&mut words[..], &mut counts.short[..]);
     for chunk in chunks {
         let (own_words, rest) = words_left.split_at_mut(chunk.reference_word_count);
         words_left = rest;
         let (own_counts, rest) = counts_left.split_at_mut(chunk.objects.len());
         counts_left = rest;
-        work.push(ChunkResolveInput { chunk, reference_words: own_words, reference_counts: own_counts });
+        work.push(ChunkResolveInput {
+            chunk,
+            reference_words: own_words,
+            reference_counts: own_counts,
+            long_counts: &counts.long,
+        });
     }
     let results: Vec<ChunkResolveResult> = parallel::map(work, &|work| resolver.resolve_chunk(work));
 
@@ -86,16 +97,17 @@ pub(super) fn resolve_references(
         }
         from += chunk.reference_word_count;
         to += result.kept_word_count;
+        counts.long.extend(result.long_counts);
         if let Some(before) = chunk.objects.start.checked_sub(1) {
             // What the chunks before have of the object comes first.
             let source = before as u32;
             let weak_before = weak.iter().rev().take_while(|weak| weak.source == source).count() as u32;
-            let places_before = counts[before] + weak_before;
+            let places_before = counts.get(before) + weak_before;
             weak.extend(result.weak.into_iter().map(|weak| match weak.source == source {
                 true => WeakReference { reference_index: places_before + weak.reference_index, ..weak },
                 false => weak,
             }));
-            counts[before] += result.kept_leading_count;
+            counts.set(before, counts.get(before) + result.kept_leading_count);
         } else {
             weak.extend(result.weak);
         }
@@ -116,7 +128,7 @@ pub(super) fn resolve_references(
 
 impl ReferenceResolver<'_> {
     fn resolve_chunk(&self, work: ChunkResolveInput<'_>) -> ChunkResolveResult {
-        let ChunkResolveInput { chunk, reference_words: words, reference_counts: counts } = work;
+        let ChunkResolveInput { chunk, reference_words: words, reference_counts: counts, long_counts } = work;
         let map = &self.maps[chunk.section as usize];
         let mut result = ChunkResolveResult::default();
         let (mut read, mut write) = (0, 0);
@@ -135,7 +147,7 @@ impl ReferenceResolver<'_> {
                 Some((object, count)) if at == 0 => (object, count, true),
                 _ => {
                     let index = at - usize::from(leading.is_some());
-                    (start + index, counts[index] as usize, false)
+                    (start + index, length_of(counts[index], start + index, long_counts) as usize, false)
                 }
             };
             while self.class_objects.get(next_class).is_some_and(|&class_object| (class_object as usize) < object) {
@@ -192,7 +204,11 @@ impl ReferenceResolver<'_> {
             if is_leading {
                 result.kept_leading_count = (write - before) as u32;
             } else {
-                counts[at - usize::from(leading.is_some())] = (write - before) as u32;
+                let kept = (write - before) as u32;
+                counts[at - usize::from(leading.is_some())] = u8::try_from(kept).unwrap_or(LONG_MARK);
+                if kept >= LONG_MARK.into() {
+                    result.long_counts.push((object as u32, kept));
+                }
             }
         }
         result.kept_word_count = write;

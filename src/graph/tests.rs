@@ -110,6 +110,45 @@ fn references_that_lead_a_block_belong_to_the_object_before() {
     assert_eq!(graph.display_id(node(&graph, 0x20)), "0x00000020");
 }
 
+/// Lists on both sides of what a byte counts, in any order of ids, some going on in the next block, some losing references.
+#[test]
+fn lists_of_any_length_are_kept() {
+    for is_ascending in [true, false] {
+        let lengths = [0u64, 253, 254, 255, 256, 700, 3];
+        let id = |at: u64| 0x1000 + 16 * if is_ascending { at } else { 99 - at };
+        let mut builder = GraphBuilder::new(IdStyle::Hex);
+        let slot = builder.new_type();
+        builder.name_type(slot, "A");
+        let section = builder.begin_section(Section::default());
+        let list = |own: u64| (0..lengths[own as usize % 7]).map(move |at| if at % 128 == 2 { 7 } else { id(at % 49) });
+        let mut columns = ObjectColumns::default();
+        for (block, objects) in [0..20, 20..35, 35..49].into_iter().enumerate() {
+            columns.clear();
+            (0..130 * block as u64).for_each(|at| columns.push_reference(id(at % 49)));
+            for own in objects.clone() {
+                columns.push_object(id(own), 0, 16, 1);
+                list(own).for_each(|to| columns.push_reference(to));
+            }
+            columns.seal();
+            builder.append(section, &columns, 0..columns.len(), &[slot.0], 0, true).unwrap();
+        }
+        let (graph, problems) = builder.resolve(ResolveOptions::default());
+        let mut dangling = 0;
+        for own in 0..49 {
+            let more = match own {
+                19 => 130,
+                34 => 260,
+                _ => 0,
+            };
+            let mut wanted: Vec<u64> = list(own).filter(|&to| to != 7).collect();
+            dangling += list(own).count() as u64 - wanted.len() as u64;
+            wanted.extend((0..more).map(|at| id(at % 49)));
+            assert_eq!(ids(&graph, graph.strong_references(node(&graph, id(own)))), wanted, "{own}");
+        }
+        assert_eq!(problems.dangling_references.count, dangling);
+    }
+}
+
 #[test]
 fn petgraph_walks_the_graph() {
     use petgraph::visit::{IntoEdgeReferences, Reversed, Walker};

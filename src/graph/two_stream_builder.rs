@@ -54,9 +54,9 @@ impl GraphBuilder {
         let available = self.reference_stream.as_ref().map_or(0, ReferenceStream::reference_count);
         let available = available.min(usize::try_from(references).unwrap_or(usize::MAX));
         let mut left = available;
-        for (object, count) in self.objects.reference_counts.iter_mut().enumerate() {
-            let own = if object < objects { left.min(*count as usize) } else { 0 };
-            *count = own as u32;
+        for object in 0..self.objects.reference_counts.len() {
+            let own = if object < objects { left.min(self.objects.reference_counts.get(object) as usize) } else { 0 };
+            self.objects.reference_counts.set(object, own as u32);
             left -= own;
         }
         let used = available - left;

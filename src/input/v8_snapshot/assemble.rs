@@ -9,8 +9,8 @@ use super::layout::{EdgeKind, NodeKind};
 use super::problem_codes::*;
 use super::snapshot::Snapshot;
 use crate::graph::{
-    GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeakReference, RootFlags, RootKind, RootRecord,
-    Section, SectionId, remove_at_indices,
+    GraphBuilder, IdStyle, ListLengths, MemoryShare, NumberedObjects, NumberedWeakReference, RootFlags, RootKind,
+    RootRecord, Section, SectionId, remove_at_indices,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
@@ -87,27 +87,23 @@ pub(super) fn assemble(
     let at = Position::Byte(0);
     diagnostics.add(&DUPLICATE_ID, repeated, at, || format!("@{}", snapshot.ids.get(first)));
     let categories: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| snapshot.is_category(node)).collect();
-    let mut weak = Vec::new();
-    let mut dangling = 0;
+    let (mut weak, mut counts, mut dangling) = (Vec::new(), ListLengths::default(), 0);
     if let Some(holding) = holding {
         for &category in &categories {
             dangling += add_roots(&mut builder, section, &snapshot, &holding, category);
         }
-        dangling += split_references(&mut snapshot, &holding, &categories, &mut weak);
+        dangling += split_references(&mut snapshot, &holding, &categories, &mut weak, &mut counts);
     } else {
         snapshot.targets = Vec::new();
-        snapshot.first_edge = vec![0; snapshot.len()];
+        counts.extend(snapshot.kinds.iter().map(|_| 0));
     }
     snapshot.edge_labels = EdgeLabels::default();
-    let Snapshot {
-        names, mut ids, sizes: mut shallow, large_sizes: mut large, first_edge: mut counts, targets, ..
-    } = snapshot;
-    drop(names);
+    let Snapshot { mut ids, sizes: mut shallow, large_sizes: mut large, targets, .. } = snapshot;
     let mut types = classes.class_of_node;
     if !categories.is_empty() {
         ids.remove_at_indices(&categories);
         remove_at_indices(&mut shallow, &categories);
-        remove_at_indices(&mut counts, &categories);
+        counts.remove_at_indices(&categories);
         types.remove_at_indices(&categories);
         large.retain(|(number, _)| categories.binary_search(number).is_err());
         large.iter_mut().for_each(|(number, _)| *number -= categories_before(&categories, *number));
@@ -156,50 +152,48 @@ const NODES_PER_PART: usize = 1 << 16;
 /// The references of some nodes that follow one another.
 struct ReferencePart<'a> {
     first_node: u32,
-    /// Start of each node's references; afterwards the number of those that hold.
-    counts: &'a mut [u32],
+    node_count: usize,
     /// References; those that hold first, afterwards.
     targets: &'a mut [u32],
     /// Edges before the part's.
     first_edge: usize,
-    /// How many references hold.
+    /// By node: how many references hold; and of all.
+    strong_counts: ListLengths,
     strong_reference_count: usize,
     weak_references: Vec<NumberedWeakReference>,
     dangling_reference_count: u64,
 }
 
-/// Leaves the references that hold in `targets`, as numbers of objects, and in `first_edge` how many each node has; the
+/// Leaves the references that hold in `targets`, as numbers of objects, and in `counts` how many each node has; the
 /// others become weak ones. Returns how many led nowhere.
 fn split_references(
     snapshot: &mut Snapshot,
     holding: &EdgeRules,
     categories: &[u32],
     weak: &mut Vec<NumberedWeakReference>,
+    counts: &mut ListLengths,
 ) -> u64 {
     let mut is_category = BitSet::new(snapshot.len());
     categories.iter().for_each(|&category| {
         is_category.insert(category);
     });
     let mut targets = std::mem::take(&mut snapshot.targets);
-    let mut first_edge = std::mem::take(&mut snapshot.first_edge);
-    let end = first_edge.pop().unwrap_or(0) as usize;
-    let bounds: Vec<usize> = first_edge.iter().step_by(NODES_PER_PART).map(|&edge| edge as usize).collect();
-    let mut rest = &mut targets[..end];
-    let mut parts: Vec<ReferencePart> = Vec::with_capacity(bounds.len());
-    for (at, counts) in first_edge.chunks_mut(NODES_PER_PART).enumerate() {
-        let length = bounds.get(at + 1).copied().unwrap_or(end) - bounds[at];
-        let (own, behind) = std::mem::take(&mut rest).split_at_mut(length);
+    let mut rest = &mut targets[..];
+    let mut parts: Vec<ReferencePart> = Vec::with_capacity(snapshot.len().div_ceil(NODES_PER_PART));
+    for first_node in (0..snapshot.len()).step_by(NODES_PER_PART) {
+        let node_count = NODES_PER_PART.min(snapshot.len() - first_node);
+        let first_edge = snapshot.first_edge.start(first_node);
+        let (own, behind) = rest.split_at_mut(snapshot.first_edge.start(first_node + node_count) - first_edge);
         rest = behind;
-        let first_node = (at * NODES_PER_PART) as u32;
-        let (held, weak, dangling) = (0, Vec::new(), 0);
         parts.push(ReferencePart {
-            first_node,
-            counts,
+            first_node: first_node as u32,
+            node_count,
             targets: own,
-            first_edge: bounds[at],
-            strong_reference_count: held,
-            weak_references: weak,
-            dangling_reference_count: dangling,
+            first_edge,
+            strong_counts: ListLengths::default(),
+            strong_reference_count: 0,
+            weak_references: Vec::new(),
+            dangling_reference_count: 0,
         });
     }
     let snapshot_ref = &*snapshot;
@@ -210,6 +204,7 @@ fn split_references(
     for part in &mut parts {
         dangling += part.dangling_reference_count;
         weak.append(&mut part.weak_references);
+        counts.extend(part.strong_counts.iter());
         places.push((part.first_edge, part.strong_reference_count));
     }
     let mut write = 0;
@@ -219,22 +214,21 @@ fn split_references(
     }
     targets.truncate(write);
     targets.shrink_to_fit();
-    (snapshot.targets, snapshot.first_edge) = (targets, first_edge);
+    snapshot.targets = targets;
     dangling
 }
 
 impl ReferencePart<'_> {
     fn split(&mut self, snapshot: &Snapshot, holding: &EdgeRules, categories: &[u32], is_category: &BitSet) {
         let mut write = 0;
-        for at in 0..self.counts.len() {
+        for at in 0..self.node_count {
             let node = self.first_node + at as u32;
-            let start = self.counts[at] as usize - self.first_edge;
-            let end = self.counts.get(at + 1).map_or(self.targets.len(), |&next| next as usize - self.first_edge);
+            let edges = snapshot.edges(node);
             let (first, mut others) = (write, 0);
             if !is_category.has(node) {
                 let source = node - categories_before(categories, node);
-                for edge in start..end {
-                    let target = self.targets[edge];
+                for edge in edges {
+                    let target = self.targets[edge - self.first_edge];
                     if target == DANGLING_TARGET {
                         self.dangling_reference_count += 1;
                         continue;
@@ -242,7 +236,7 @@ impl ReferencePart<'_> {
                     if is_category.has(target) {
                         continue;
                     }
-                    if holding.holds(snapshot, node, self.first_edge + edge, target) {
+                    if holding.holds(snapshot, node, edge, target) {
                         // Behind what is read.
                         self.targets[write] = target - categories_before(categories, target);
                         write += 1;
@@ -257,8 +251,7 @@ impl ReferencePart<'_> {
                     }
                 }
             }
-            // Where the node's edges begin is not asked for any more.
-            self.counts[at] = (write - first) as u32;
+            self.strong_counts.extend([(write - first) as u32]);
         }
         self.strong_reference_count = write;
     }
@@ -273,7 +266,7 @@ fn add_roots(
     category: u32,
 ) -> u64 {
     let is_root = Some(category) == snapshot.root();
-    let category_name = snapshot.strings.text_or_placeholder(snapshot.names[category as usize]).into_owned();
+    let category_name = snapshot.strings.text_or_placeholder(snapshot.names.get(category)).into_owned();
     let mut container = None;
     let mut dangling = 0;
     for edge in snapshot.edges(category) {
@@ -293,7 +286,7 @@ fn add_roots(
         };
         let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
         let name = if is_root && is_shortcut {
-            Some(builder.intern_text(&snapshot.strings.text_or_placeholder(snapshot.names[target as usize])))
+            Some(builder.intern_text(&snapshot.strings.text_or_placeholder(snapshot.names.get(target))))
         } else {
             None
         };

@@ -91,7 +91,7 @@ pub(super) fn classify(snapshot: &Snapshot, raw_types: bool) -> NodeClasses {
             of_node.push(*class);
             continue;
         }
-        let name = snapshot.names[node as usize];
+        let name = snapshot.names.get(node);
         let is_plain = kind == NodeKind::Object && plain.contains(&name);
         let name_number = if is_plain { plain_names.next().unwrap_or(NO_NAME) } else { NO_NAME };
         let class = if detached.has(node) && !raw_types {

@@ -79,7 +79,7 @@ impl RereadSnapshot {
         let number = |name: &str| {
             let number = self.snapshot.field_target_of_value(ordinal, name)?;
             let value = self.snapshot.field_target_of_value(number, "value").unwrap_or(number);
-            Some(self.snapshot.strings.text_or_placeholder(self.snapshot.names[value as usize]).into_owned())
+            Some(self.snapshot.strings.text_or_placeholder(self.snapshot.names.get(value)).into_owned())
         };
         Some([number("length")?, number("hash")?])
     }

@@ -84,7 +84,7 @@ impl<'a> DistanceWalk<'a> {
         let snapshot = self.snapshot;
         let edge_name = snapshot.edge_number(edge);
         let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
-        let node_name = snapshot.names[node as usize];
+        let node_name = snapshot.names.get(node);
         match snapshot.kind(node) {
             NodeKind::Hidden
                 if !is_numbered

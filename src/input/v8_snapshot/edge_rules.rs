@@ -94,9 +94,8 @@ pub(super) fn user_roots(snapshot: &Snapshot) -> Vec<u32> {
     let Some(root) = snapshot.root() else { return Vec::new() };
     let documents = snapshot.strings.indices_of(DOCUMENT_TREES);
     let targets = snapshot.edges(root).map(|edge| snapshot.targets[edge]).filter(|&target| target != DANGLING_TARGET);
-    let is_user = |target: u32| {
-        snapshot.kind(target) != NodeKind::Synthetic || documents.contains(&snapshot.names[target as usize])
-    };
+    let is_user =
+        |target: u32| snapshot.kind(target) != NodeKind::Synthetic || documents.contains(&snapshot.names.get(target));
     let mut roots: Vec<u32> = targets.filter(|&target| target != root && is_user(target)).collect();
     let mut seen = BitSet::new(snapshot.len());
     roots.retain(|&target| seen.insert(target));
@@ -115,7 +114,7 @@ fn page_owned(snapshot: &Snapshot) -> Option<BitSet> {
             continue;
         }
         let is_page = snapshot.is_kind(edge, EdgeKind::Shortcut)
-            || (snapshot.is_kind(edge, EdgeKind::Element) && documents.contains(&snapshot.names[target as usize]));
+            || (snapshot.is_kind(edge, EdgeKind::Element) && documents.contains(&snapshot.names.get(target)));
         if is_page && owned.insert(target) {
             starts.push(target);
         }
@@ -172,7 +171,7 @@ pub(super) fn owned_parts(snapshot: &Snapshot) -> OwnedParts {
     for node in (0..snapshot.len() as u32).filter(|&node| Some(node) != snapshot.root()) {
         let is_own = match snapshot.kind(node) {
             NodeKind::Hidden | NodeKind::Array => true,
-            NodeKind::Native => external.contains(&snapshot.names[node as usize]),
+            NodeKind::Native => external.contains(&snapshot.names.get(node)),
             _ => false,
         };
         count += usize::from(is_own && is_part.insert(node));

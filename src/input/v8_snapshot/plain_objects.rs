@@ -104,8 +104,7 @@ struct NamedProperties {
 impl NamesOfPlainObjects {
     /// Of the objects whose name is among `plain`. O(their edges), and O(names) for each list of properties.
     pub(super) fn find(snapshot: &Snapshot, plain: &[u32]) -> NamesOfPlainObjects {
-        let is_plain =
-            |node: u32| snapshot.kind(node) == NodeKind::Object && plain.contains(&snapshot.names[node as usize]);
+        let is_plain = |node: u32| snapshot.kind(node) == NodeKind::Object && plain.contains(&snapshot.names.get(node));
         let mut lists = PropertyLists::default();
         let mut of_objects: Vec<u32> = Vec::new();
         let mut own = Vec::new();

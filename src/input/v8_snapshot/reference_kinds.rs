@@ -74,7 +74,7 @@ fn script_name_of_function(read: &RereadSnapshot, function: u32) -> Option<u32> 
     let shared = snapshot.field_target(function, "shared")?;
     let script =
         snapshot.field_target(shared, "script").or_else(|| snapshot.field_target(shared, "script_or_debug_info"))?;
-    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names[script as usize])
+    (snapshot.kind(script) == NodeKind::Code).then(|| snapshot.names.get(script))
 }
 
 impl ReferenceKinds for V8ReferenceKinds {

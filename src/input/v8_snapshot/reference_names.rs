@@ -61,7 +61,7 @@ impl RereadSnapshot {
         } else if is(EdgeKind::Context) {
             ReferenceName::CapturedVariable(text())
         } else if is(EdgeKind::Hidden) {
-            if snapshot.strings.get(snapshot.names[node as usize]) == Some(CONTEXT_NAME) {
+            if snapshot.strings.get(snapshot.names.get(node)) == Some(CONTEXT_NAME) {
                 ReferenceName::CapturedVariableSlot(number.into())
             } else {
                 ReferenceName::Internal(format!("slot {number}"))
@@ -120,7 +120,7 @@ impl RereadSnapshot {
         if self.snapshot.kind(node) != NodeKind::Closure {
             return None;
         }
-        let name = self.snapshot.strings.text_or_placeholder(self.snapshot.names[node as usize]);
+        let name = self.snapshot.strings.text_or_placeholder(self.snapshot.names.get(node));
         Some(match self.source_place(node) {
             Some(place) if name.is_empty() => format!("({place})"),
             _ => format!("{name}()"),
@@ -130,7 +130,7 @@ impl RereadSnapshot {
     /// The name of the function whose variables a context has: of a closure with the scope of that.
     pub(super) fn function_of_variables(&self, node: u32) -> Option<String> {
         let snapshot = &self.snapshot;
-        if snapshot.strings.get(snapshot.names[node as usize]) != Some(CONTEXT_NAME) {
+        if snapshot.strings.get(snapshot.names.get(node)) != Some(CONTEXT_NAME) {
             return None;
         }
         let scope = snapshot.field_target(node, "scope_info")?;
@@ -140,7 +140,7 @@ impl RereadSnapshot {
     /// The short text of a node: texts, numbers, names of functions, with the place of these.
     pub(super) fn shown_value(&self, node: u32, most_units: usize) -> Option<ShownValue> {
         let snapshot = &self.snapshot;
-        let name = || snapshot.strings.text_or_placeholder(snapshot.names[node as usize]).into_owned();
+        let name = || snapshot.strings.text_or_placeholder(snapshot.names.get(node)).into_owned();
         let said = |text: String| Text { text, is_cut: false };
         match snapshot.kind(node) {
             NodeKind::String | NodeKind::ConsString | NodeKind::SlicedString => {
@@ -148,7 +148,7 @@ impl RereadSnapshot {
             }
             NodeKind::Number => {
                 let text = snapshot.field_target_of_value(node, "value")?;
-                Some(ShownValue::from(value_of_text(snapshot.strings.get(snapshot.names[text as usize])?)))
+                Some(ShownValue::from(value_of_text(snapshot.strings.get(snapshot.names.get(text))?)))
             }
             NodeKind::Closure => {
                 let place = self.source_place(node).map(|place| place.to_string());
@@ -168,7 +168,7 @@ impl RereadSnapshot {
     /// One of the four constants of JavaScript. Before V8 13 all are "Oddball", and their first slot has the word.
     fn constant(&self, node: u32) -> Option<ShownValue> {
         let snapshot = &self.snapshot;
-        let name = |node: u32| snapshot.strings.get(snapshot.names[node as usize]);
+        let name = |node: u32| snapshot.strings.get(snapshot.names.get(node));
         let word = match name(node)? {
             "system / Oddball" => {
                 let is_word =

@@ -256,7 +256,7 @@ fn rope_parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
 /// The text of a node that is no rope, as far as the snapshot has it. Of a part of another text V8 does not say where it
 /// begins.
 fn flat_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
-    let text = || snapshot.strings.get(snapshot.names[node as usize]);
+    let text = || snapshot.strings.get(snapshot.names.get(node));
     match snapshot.kind(node) {
         NodeKind::String => text(),
         NodeKind::SlicedString => text().filter(|&text| text != "(sliced string)"),
@@ -319,7 +319,7 @@ pub(super) fn flat_text_units(snapshot: &Snapshot, node: u32) -> Option<u64> {
 fn stated_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
     let number = snapshot.field_target_of_value(node, "length")?;
     let value = snapshot.field_target_of_value(number, "value").unwrap_or(number);
-    snapshot.strings.text_or_placeholder(snapshot.names[value as usize]).parse().ok()
+    snapshot.strings.text_or_placeholder(snapshot.names.get(value)).parse().ok()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::layout::{EdgeKind, NodeKind, SnapshotHeader};
 use super::problem_codes::*;
 use super::scan::{EndOfInput, Scanner, SnapshotArray};
 use super::strings::{KeptStrings, StringTable};
-use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
+use crate::graph::{BuildError, CsrOffsets, ListLengths, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
 use crate::input::blocks::parse_source_blocks;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
@@ -20,15 +20,14 @@ pub(super) struct Snapshot {
     pub(super) layout: Arc<SnapshotHeader>,
     /// By ordinal: the number of its type.
     pub(super) kinds: Vec<u8>,
-    /// By ordinal: its name among the strings.
-    pub(super) names: Vec<u32>,
+    pub(super) names: NodeNames,
     pub(super) ids: ObjectIds,
     /// By ordinal: its size in the file, or `LARGE_SIZE_MARK`.
     pub(super) sizes: Vec<u16>,
     /// (ordinal, bytes), ascending.
     pub(super) large_sizes: Vec<(u32, u64)>,
     /// Start of each node's edges, and behind the last their end.
-    pub(super) first_edge: Vec<u32>,
+    pub(super) first_edge: Arc<CsrOffsets>,
     pub(super) edge_labels: EdgeLabels,
     /// Ordinals, or `DANGLING_TARGET`.
     pub(super) targets: Vec<u32>,
@@ -53,10 +52,39 @@ pub(super) struct Snapshot {
     pub(super) edge_row_count: u64,
 }
 
-/// A snapshot that is being read: `first_edge` has the number of edges of each node.
+/// Names of nodes among the strings: of all, or of those that are asked for theirs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NodeNames {
+    string_indices: Vec<u32>,
+    /// The nodes that have one, where not all have, and the number of them before each word.
+    named_nodes: Option<(BitSet, Vec<u32>)>,
+}
+
+impl NodeNames {
+    /// The name of a node; past all strings where it was not kept. O(1).
+    #[inline]
+    pub(super) fn get(&self, node: u32) -> u32 {
+        match &self.named_nodes {
+            None => self.string_indices[node as usize],
+            Some((nodes, ranks)) => nodes.rank(node, ranks).map_or(u32::MAX, |at| self.string_indices[at]),
+        }
+    }
+
+    /// Forgets those of all other nodes. Once.
+    fn keep_only(&mut self, nodes: BitSet) {
+        let mut node = 0..;
+        self.string_indices.retain(|_| node.next().is_some_and(|node| nodes.has(node)));
+        self.string_indices.shrink_to_fit();
+        let ranks = nodes.ranks();
+        self.named_nodes = Some((nodes, ranks));
+    }
+}
+
+/// A snapshot that is being read.
 #[derive(Default)]
 struct SnapshotBuilder {
     snapshot: Snapshot,
+    edge_counts: ListLengths,
     /// Numbers that came before the header.
     numbers_before_header: Vec<(SnapshotArray, Vec<i64>)>,
     kept_strings: KeptStrings,
@@ -87,9 +115,9 @@ impl SnapshotBuilder {
         }
         let first_node = rows.kinds.len() as u32;
         append_column(&mut rows.kinds, &mut nodes.kinds);
-        append_column(&mut rows.names, &mut nodes.names);
+        append_column(&mut rows.names.string_indices, &mut nodes.names);
         append_column(&mut rows.sizes, &mut nodes.sizes);
-        append_column(&mut rows.first_edge, &mut nodes.edge_counts);
+        self.edge_counts.extend(nodes.edge_counts.drain(..));
         rows.ids.extend(&nodes.ids);
         nodes.ids.clear();
         rows.large_sizes.extend(nodes.large_sizes.drain(..).map(|(node, bytes)| (first_node + node, bytes)));
@@ -140,25 +168,47 @@ impl SnapshotBuilder {
                 wanted.insert(index);
             }
         };
-        for (&kind, &name) in rows.kinds.iter().zip(&rows.names) {
-            if matches!(layout.kind(kind), NodeKind::Object | NodeKind::Native | NodeKind::Synthetic) {
+        for (&kind, &name) in rows.kinds.iter().zip(&rows.names.string_indices) {
+            if has_class_name(layout.kind(kind)) {
                 want(name);
             }
         }
         rows.edge_labels.property_and_field_names().for_each(&mut want);
-        let root = layout.root as usize;
-        let first: usize = rows.first_edge.iter().take(root).map(|&count| count as usize).sum();
-        let count = rows.first_edge.get(root).map_or(0, |&count| count as usize);
-        let targets = rows.targets.iter().skip(first).take(count);
-        targets.filter_map(|&target| rows.names.get(target as usize)).for_each(|&name| want(name));
+        let names = &rows.names.string_indices;
+        self.root_targets(layout).filter_map(|&target| names.get(target as usize)).for_each(|&name| want(name));
         wanted
+    }
+
+    /// What the root refers to. O(nodes before the root).
+    fn root_targets(&self, layout: &SnapshotHeader) -> impl Iterator<Item = &u32> {
+        let mut counts = self.edge_counts.iter().map(|count| count as usize);
+        let first = counts.by_ref().take(layout.root as usize).sum();
+        self.snapshot.targets.iter().skip(first).take(counts.next().unwrap_or(0))
+    }
+
+    /// Forgets names that tell no class, of texts most of all, but for those of what the root refers to.
+    fn forget_names(&mut self, layout: &SnapshotHeader) {
+        let mut named = BitSet::new(self.snapshot.len());
+        for (node, &kind) in (0..).zip(&self.snapshot.kinds) {
+            if has_class_name(layout.kind(kind)) {
+                named.insert(node);
+            }
+        }
+        let is_node = |&&target: &&u32| (target as usize) < self.snapshot.len();
+        self.root_targets(layout).filter(is_node).for_each(|&target| _ = named.insert(target));
+        self.snapshot.names.keep_only(named);
     }
 
     fn memory_bytes(&self) -> u64 {
         let rows = &self.snapshot;
         let raw: usize = self.numbers_before_header.iter().map(|(_, values)| 8 * values.len()).sum();
-        let nodes =
-            rows.kinds.len() * 11 + rows.ids.memory_bytes() + rows.large_sizes.len() * 16 + rows.detachedness.len() * 8;
+        // Kind, name and size; then, by the rules, where edges begin, a class, and an owner or the number of a list.
+        const NODE_BYTES: usize = 7 + 8;
+        let nodes = rows.kinds.len() * NODE_BYTES
+            + self.edge_counts.memory_bytes()
+            + rows.ids.memory_bytes()
+            + rows.large_sizes.len() * 16
+            + rows.detachedness.len() * 8;
         let traces = (rows.samples.len() + rows.functions.len()) * 16 + rows.stack_ids.len() * 8;
         let edges = rows.targets.len() * 4 + rows.edge_labels.memory_bytes() + rows.locations.len() * 16 + traces;
         (raw + nodes + edges + rows.strings.memory_bytes()) as u64
@@ -174,6 +224,11 @@ impl SnapshotBuilder {
         }
         Ok(())
     }
+}
+
+/// Do nodes of a kind have the class that their names tell?
+fn has_class_name(kind: NodeKind) -> bool {
+    matches!(kind, NodeKind::Object | NodeKind::Native | NodeKind::Synthetic)
 }
 
 fn append_column<T>(column: &mut Vec<T>, more: &mut Vec<T>) {
@@ -242,7 +297,7 @@ impl Snapshot {
     /// Indices of the edges of a node.
     #[inline]
     pub(super) fn edges(&self, ordinal: u32) -> std::ops::Range<usize> {
-        self.first_edge[ordinal as usize] as usize..self.first_edge[ordinal as usize + 1] as usize
+        self.first_edge.range(ordinal as usize)
     }
 
     #[inline]
@@ -316,8 +371,7 @@ impl SnapshotBuilder {
         let has_edges = is_whole(SnapshotArray::Nodes) && is_whole(SnapshotArray::Edges);
         problems.add(&NO_EDGES, (!has_edges).into(), end, String::new);
         problems.add(&NAMES_MISSING, (has_edges && !is_whole(SnapshotArray::Strings)).into(), end, String::new);
-        let snapshot = &mut self.snapshot;
-        let (nodes, rows) = (snapshot.kinds.len(), snapshot.targets.len());
+        let (nodes, rows) = (self.snapshot.kinds.len(), self.snapshot.targets.len());
         let differs = |stated: Option<u64>, found: usize| stated.is_some_and(|stated| stated != found as u64);
         if has_edges && (differs(layout.node_count, nodes) || differs(layout.edge_count, rows)) {
             let stated = (layout.node_count.unwrap_or(0), layout.edge_count.unwrap_or(0));
@@ -326,18 +380,18 @@ impl SnapshotBuilder {
             });
         }
         let mut sum = 0u64;
-        for count in &mut snapshot.first_edge {
-            let own = u64::from(*count);
-            *count = sum.min(rows as u64) as u32;
-            sum += own;
-        }
-        snapshot.first_edge.push(sum.min(rows as u64) as u32);
+        let ends = self.edge_counts.iter().map(|count| {
+            sum += u64::from(count);
+            sum.min(rows as u64)
+        });
+        self.snapshot.first_edge = Arc::new(CsrOffsets::from_starts(std::iter::once(0).chain(ends), nodes + 1));
         problems.add(
             &EDGE_COUNT_MISMATCH,
             if has_edges { sum.abs_diff(rows as u64) } else { 0 },
             Position::Byte(0),
             || format!("{sum} edges counted, {rows} found"),
         );
+        let snapshot = &mut self.snapshot;
         parallel::for_each_piece(&mut snapshot.targets, &|_, piece| {
             for target in piece {
                 *target = if (*target as usize) < nodes { *target } else { DANGLING_TARGET };
@@ -352,9 +406,14 @@ impl SnapshotBuilder {
         snapshot.locations.reverse();
         if is_whole(SnapshotArray::Strings) {
             let strings = snapshot.strings.len();
-            let past = snapshot.names.iter().filter(|&&name| name as usize >= strings).count();
+            let past = snapshot.names.string_indices.iter().filter(|&&name| name as usize >= strings).count();
             problems.add(&BAD_STRING_INDEX, past as u64, Position::Byte(0), String::new);
         }
+        if self.kept_strings == KeptStrings::Names {
+            self.forget_names(&layout);
+        }
+        self.edge_counts = ListLengths::default();
+        let snapshot = &mut self.snapshot;
         snapshot.stack_tree = std::mem::take(&mut scanner.stack_tree);
         (snapshot.layout, snapshot.has_all_edges) = (layout, has_edges);
         (snapshot.end_offset, snapshot.edge_row_count) = (scanner.input_bytes_so_far(), rows as u64);
