@@ -5,7 +5,6 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::make_room;
-use super::object_order::ObjectOrder;
 
 /// Marks a length that is in the table.
 pub(super) const LONG_MARK: u8 = u8::MAX;
@@ -67,15 +66,6 @@ impl ListLengths {
         let moved =
             kept.map(|(index, length)| (index - indices.partition_point(|&other| other < index) as u32, length));
         self.long = moved.collect();
-    }
-
-    /// By object as by node.
-    pub(super) fn reordered(self, order: &ObjectOrder) -> ListLengths {
-        let short = order.reorder_column(self.short);
-        let mut long: Vec<(u32, u32)> = self.long.into_iter().collect();
-        long.sort_unstable();
-        let long = order.values_by_node(long, |node| short[node] == LONG_MARK);
-        ListLengths { short, long: long.into_iter().collect() }
     }
 }
 

@@ -2,7 +2,7 @@
 //! is mostly that of the ids, in long runs.
 
 use super::csr::CsrOffsets;
-use super::list_lengths::ListLengths;
+use super::list_lengths::{LONG_MARK, ListLengths};
 use super::packed_objects::ObjectChunk;
 use super::type_columns::SlotColumn;
 use super::weak_references::WeakReference;
@@ -249,6 +249,15 @@ impl ObjectOrder {
         }
     }
 
+    /// Lengths of lists by object as those by node.
+    fn reorder_lengths(&self, lengths: ListLengths) -> ListLengths {
+        let short = self.reorder_column(lengths.short);
+        let mut long: Vec<(u32, u32)> = lengths.long.into_iter().collect();
+        long.sort_unstable();
+        let long = self.values_by_node(long, |node| short[node] == LONG_MARK);
+        ListLengths { short, long: long.into_iter().collect() }
+    }
+
     /// References by object, and how many each has, as those by node.
     pub(super) fn reorder_references(
         &self,
@@ -259,11 +268,11 @@ impl ObjectOrder {
             ObjectOrder::Unchanged => (counts, references),
             ObjectOrder::Runs(runs) => {
                 let references = runs.reorder_lists(&counts, references);
-                (counts.reordered(self), references)
+                (self.reorder_lengths(counts), references)
             }
             ObjectOrder::ByNode(order) => {
                 let offsets = CsrOffsets::from_counts(counts.iter());
-                let counts = counts.reordered(self);
+                let counts = self.reorder_lengths(counts);
                 let mut gathered = Vec::with_capacity(references.len());
                 for &object in order {
                     gathered.extend_from_slice(&references[offsets.range(object as usize)]);
