@@ -68,7 +68,8 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: &(dyn Fn(T) -> R + Sync
     results.into_iter().flatten().collect()
 }
 
-/// Hands what `produce` makes to `consume` in batches, in its order: on a thread of its own where there are several.
+/// Hands what `produce` makes to `consume` in batches, in its order: on a thread of its own beside the pool where that has
+/// several. A panic of either is the caller's.
 pub(crate) fn pipe<T: Send, R>(
     produce: impl FnOnce(&mut dyn FnMut(T)) -> R,
     consume: &mut (dyn FnMut(&[T]) + Send),
@@ -116,6 +117,21 @@ mod tests {
                 assert_eq!((made, seen), ("made", (0..count).collect()), "{threads} threads");
             }
         }
+    }
+
+    #[test]
+    fn a_panic_on_either_side_ends_both() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let many = |give: &mut dyn FnMut(u32)| (0..1_000_000).for_each(give);
+        let few = |give: &mut dyn FnMut(u32)| {
+            give(1);
+            panic!("made no more");
+        };
+        let run = |work: &mut (dyn FnMut() + Send)| {
+            pool.install(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))).is_err()
+        };
+        assert!(run(&mut || super::pipe(many, &mut |_: &[u32]| panic!("takes no more"))));
+        assert!(run(&mut || super::pipe(few, &mut |_: &[u32]| {})));
     }
 
     #[test]

@@ -224,16 +224,7 @@ impl MemoryLimit {
         need: AnswerNeed,
         bytes: u64,
     ) -> Result<(), MemoryError> {
-        let own = graph.node_count() as u64 * need.bytes_per_object();
-        let tree = results.bytes_still_needed(graph);
-        let together = match need {
-            // It begins when the tree is there, which takes less by then.
-            AnswerNeed::DominatorDescent => {
-                tree.max(tree.min(graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT) + own)
-            }
-            _ => tree + own,
-        };
-        self.check_fits(MemoryPurpose::Answer, together.saturating_add(bytes))
+        self.check_fits(MemoryPurpose::Answer, answer_bytes(graph, results, need).saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
@@ -256,6 +247,19 @@ impl MemoryLimit {
 pub(super) fn dominators_bytes(graph: &HeapGraph) -> u64 {
     let (objects, references) = (graph.node_count() as u64, graph.strong_reference_count() as u64);
     DOMINATORS_BYTES_PER_OBJECT * objects + DOMINATORS_BYTES_PER_REFERENCE * references.saturating_sub(objects)
+}
+
+/// Bytes that are still to be taken for an answer from a graph, its dominator tree among them.
+pub(super) fn answer_bytes(graph: &HeapGraph, results: DominatorStorage, need: AnswerNeed) -> u64 {
+    let own = graph.node_count() as u64 * need.bytes_per_object();
+    let tree = results.bytes_still_needed(graph);
+    match need {
+        // It begins when the tree is there, which takes less by then.
+        AnswerNeed::DominatorDescent => {
+            tree.max(tree.min(graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT) + own)
+        }
+        _ => tree + own,
+    }
 }
 
 /// Bytes of memory that a graph takes. O(sections).

@@ -287,6 +287,11 @@ impl OpenDump {
         self.memory_limit.check_answer_memory(self.graph_or_empty(), self.dominator_storage(), need, bytes)
     }
 
+    /// Bytes that are still to be taken for what an answer needs, the dominator tree among them.
+    pub(crate) fn answer_bytes(&self, need: AnswerNeed) -> u64 {
+        memory::answer_bytes(self.graph_or_empty(), self.dominator_storage(), need)
+    }
+
     /// Makes sure that there is room for so many rows of an answer from allocation totals.
     ///
     /// # Errors

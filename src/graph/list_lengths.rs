@@ -14,7 +14,7 @@ pub(super) const LONG_MARK: u8 = u8::MAX;
 pub struct ListLengths {
     /// Each, or `LONG_MARK`.
     pub(super) short: Vec<u8>,
-    /// By index: those that have the mark. What has none counts for nothing.
+    /// By index: those that have the mark. An entry whose index has none is of a length before, and is not read.
     pub(super) long: FxHashMap<u32, u32>,
 }
 

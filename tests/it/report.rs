@@ -38,6 +38,18 @@ fn numbers(column: &Value) -> Vec<i64> {
     column.as_array().expect("a column").iter().map(|value| value.as_i64().unwrap_or(0)).collect()
 }
 
+/// Sections are made at the same time, read the dump under locks, and share what threads there are.
+#[test]
+fn sections_wait_for_nobody_who_waits_for_them() {
+    for threads in ["1", "2"] {
+        for dump in [DUMPS[8], "fixtures/ruby_objspace/known.jsonl.zst"].into_iter().cycle().take(16) {
+            let mut command = Command::new("timeout");
+            command.args(["60", env!("CARGO_BIN_EXE_heapdump"), "report", "-q", "-o", "-", dump, "--threads", threads]);
+            finish(command).expect_code(0);
+        }
+    }
+}
+
 /// A list of 20,000 objects, and 3,000 objects of as many types with long names: neither may crowd out all else.
 fn crowded_dump() -> String {
     let mut lines = vec!["a 1 crowded.exe 763f9d2".to_string(), "t 1 App.Node".into(), "t 2 App.Head".into()];

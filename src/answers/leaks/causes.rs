@@ -65,13 +65,22 @@ pub(super) fn find_causes<'d>(
     options: &LeaksOptions,
     least_bytes: impl FnOnce() -> Result<u64, AnswerError>,
 ) -> Result<DumpCauses<'d>, AnswerError> {
-    for dump in [Some(dump), old].into_iter().flatten() {
-        dump.graph().ok_or(AnswerError::NeedsObjects)?;
-        dump.check_answer_memory(AnswerNeed::BestPaths, 0)?;
-    }
+    let bytes_of_old = old.map_or(0, |old| old.answer_bytes(AnswerNeed::BestPaths));
+    dump.check_answer_memory(AnswerNeed::BestPaths, bytes_of_old)?;
+    dump.announce_phase(Phase::FindingSuspects);
     // The best ways take as long as the dominator trees, and need nothing of them.
-    let make_trees = || old.into_iter().chain([dump]).try_for_each(|dump| dump.dominators().map(|_| ()));
-    let (made, prepared) = rayon::join(make_trees, || prepare_heaps(old, dump, options));
+    let mut made = Ok(());
+    let mut make_trees = || made = old.into_iter().chain([dump]).try_for_each(|dump| dump.dominators().map(|_| ()));
+    let prepared = if rayon::current_num_threads() == 1 {
+        make_trees();
+        prepare_heaps(old, dump, options)
+    } else {
+        // The trees go to the pool, for they wait for nobody; details are read under a lock.
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| make_trees());
+            prepare_heaps(old, dump, options)
+        })
+    };
     made?;
     let PreparedHeaps { new, old: before, twin_loaders: twins } = prepared?;
     dump.announce_phase(Phase::FindingSuspects);

@@ -113,14 +113,16 @@ fn find_suspects<'d>(
 ) -> Result<Leaks<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
     let scope = options.scope.resolve(dump)?;
-    let reachable_bytes = || -> Result<u64, AnswerError> {
+    let mut reachable_bytes = 0u64;
+    let least_bytes = || {
         let (dominators, retained) = dump.dominators()?;
         let tops = scope.top_level(dominators).into_iter();
-        Ok(tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number))))
+        reachable_bytes = tops.fold(0, |sum, number| sum.saturating_add(retained.bytes_at(number)));
+        Ok(options.threshold.min_bytes_of(reachable_bytes).max(1))
     };
     let libraries = library_types(graph, dump.info().runtime(), &options.libraries, &options.mine);
-    let mut found = find_causes(old, dump, options, || Ok(options.threshold.min_bytes_of(reachable_bytes()?).max(1)))?;
-    let (reachable_bytes, (dominators, _)) = (reachable_bytes()?, dump.dominators()?);
+    let mut found = find_causes(old, dump, options, least_bytes)?;
+    let (dominators, _) = dump.dominators()?;
     let threshold_bytes = found.threshold_bytes;
     let (mut rows, unchanged) = found.take_suspects(&libraries, options.with_unchanged);
     if old.is_none() {

@@ -132,7 +132,7 @@ fn on_large_pages(place: *mut u8, bytes: usize) -> *mut u8 {
         let before = place.addr() % page;
         let whole = (before + bytes + size_of::<usize>()).next_multiple_of(page);
         // SAFETY: advice changes nothing in the pages. Systems without large pages refuse it.
-        _ = unsafe { rustix::mm::madvise(place.sub(before).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
+        _ = unsafe { rustix::mm::madvise(place.wrapping_sub(before).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
     }
     place
 }
