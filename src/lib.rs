@@ -82,6 +82,8 @@ pub mod filter;
 pub mod graph;
 pub mod index;
 pub mod input;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+mod large_blocks;
 #[cfg(feature = "cli")]
 pub mod mcp;
 mod names;

@@ -158,6 +158,8 @@ impl BrowserWorker {
                 }
             }
             self.dumps.all().for_each(crate::OpenDump::release_index_pages);
+            #[cfg(target_os = "linux")]
+            crate::large_blocks::give_back_free_blocks();
         }
     }
 

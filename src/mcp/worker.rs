@@ -232,6 +232,8 @@ pub fn serve_worker_orders(
             Err(_) => WorkerReport::Failed("this failed; it is a defect of heapdump".into()),
         };
         reporter.send_report(&report)?;
+        #[cfg(target_os = "linux")]
+        crate::large_blocks::give_back_free_blocks();
     }
     Ok(())
 }

@@ -269,6 +269,7 @@ impl DepthFirstTree {
 
     /// Cells of the parents and these labels, in the memory of the labels.
     fn pair_with_parents(&self, labels: Vec<u32>) -> Vec<u32> {
+        // Larger only now, when others have given their memory back.
         let (count, mut words) = (labels.len(), labels);
         words.resize(2 * count, 0);
         for number in (0..count).rev() {
@@ -327,8 +328,7 @@ fn number_nodes(nodes: &[NodeId], numbers: &mut [u32]) {
 fn list_lengths_and_ends(nodes: &[NodeId], counts: TargetCounts) -> (UnaryCodedNumbers, Vec<u32>) {
     let mut lengths = UnaryCodedNumbers::new(nodes.len() + counts.sum);
     let mut sum = 0;
-    // The places become cells.
-    let mut ends = Vec::with_capacity(2 * nodes.len());
+    let mut ends = Vec::with_capacity(nodes.len());
     ends.push(0);
     for (number, &node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {

@@ -88,18 +88,20 @@ impl BestPaths {
         take: &mut dyn FnMut(ReachedObject),
     ) -> Self {
         let count = graph.node_count();
-        let (mut parents, mut distances) = (vec![NO_PARENT; count], vec![UNREACHED; count]);
-        // By object: the label of the reference from its parent.
-        let mut labels = vec![0; count];
-        let mut reach = |parents: &[u32], labels: &[u32], node: NodeId| {
-            take(ReachedObject { node, parent: parents[node.index()], marked_label: labels[node.index()] });
+        let mut distances = vec![UNREACHED; count];
+        // By object its parent, and the label of the reference from that, beside each other: they are read and written together.
+        let mut parents = vec![NO_PARENT; 2 * count];
+        let (steps_by_node, _) = parents.as_chunks_mut();
+        let mut reach = |steps_by_node: &[[u32; 2]], node: NodeId| {
+            let [parent, marked_label] = steps_by_node[node.index()];
+            take(ReachedObject { node, parent, marked_label });
         };
         let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
             let cost = start.cost.min(MAX_COST);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
-                labels[start.node.index()] = start.label | UNEXPLAINED_LABEL_BIT;
+                steps_by_node[start.node.index()][1] = start.label | UNEXPLAINED_LABEL_BIT;
                 queues[usize::from(cost)].push(start.node);
             }
         }
@@ -119,8 +121,7 @@ impl BestPaths {
                 if let Some(node) = ahead(2 * PREFETCH_DISTANCE) {
                     graph.prefetch_references(node);
                     ways.prefetch(node);
-                    prefetch(&parents, node.index());
-                    prefetch(&labels, node.index());
+                    prefetch(steps_by_node, node.index());
                 }
                 for &to in ahead(PREFETCH_DISTANCE)
                     .map_or(&[][..], |node| graph.strong_references(node))
@@ -134,7 +135,7 @@ impl BestPaths {
                 if distances[from.index()] != cost || !is_done.insert(from) {
                     continue;
                 }
-                reach(&parents, &labels, from);
+                reach(steps_by_node, from);
                 let targets = graph.strong_references(from);
                 // No way over this object is better.
                 if targets.iter().all(|to| distances[to.index()] <= cost) {
@@ -149,9 +150,8 @@ impl BestPaths {
                         continue;
                     }
                     *distance = further;
-                    parents[to.index()] = from.index() as u32;
-                    labels[to.index()] =
-                        step.label | if step.cost >= MIN_UNEXPLAINED_COST { UNEXPLAINED_LABEL_BIT } else { 0 };
+                    let unexplained = if step.cost >= MIN_UNEXPLAINED_COST { UNEXPLAINED_LABEL_BIT } else { 0 };
+                    steps_by_node[to.index()] = [from.index() as u32, step.label | unexplained];
                     // What refers to nothing leads nowhere.
                     if !graph.strong_references(to).is_empty() {
                         queues[usize::from(further)].push(to);
@@ -161,8 +161,11 @@ impl BestPaths {
             queues[usize::from(cost)] = Vec::new();
         }
         for node in graph.nodes().filter(|node| distances[node.index()] != UNREACHED && !is_done.contains(*node)) {
-            reach(&parents, &labels, node);
+            reach(steps_by_node, node);
         }
+        (0..count).for_each(|node| parents[node] = parents[2 * node]);
+        parents.truncate(count);
+        parents.shrink_to_fit();
         BestPaths { parents }
     }
 

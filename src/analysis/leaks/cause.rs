@@ -183,8 +183,10 @@ impl CauseAnalysis<'_> {
             true => self.rows.with_descendants(&grown.rows),
             false => grown.rows.clone(),
         };
-        let topmost = self.topmost_objects_by_set(&grown.iter().map(rows_of).collect::<Vec<_>>());
-        let examples = self.example_objects(&grown);
+        let (topmost, examples) = rayon::join(
+            || self.topmost_objects_by_set(&grown.iter().map(rows_of).collect::<Vec<_>>()),
+            || self.example_objects(&grown),
+        );
         let mut causes = Vec::with_capacity(grown.len());
         for ((grown, mut topmost), example) in grown.into_iter().zip(topmost).zip(examples) {
             // What another cause has taken is told there.

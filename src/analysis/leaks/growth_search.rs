@@ -231,8 +231,8 @@ impl<'s> GrowthSearch<'s> {
         if together as u64 >= self.threshold_bytes / 2 && !below.is_empty() {
             return Some((below, true));
         }
-        let before = self.old_row(row).map_or(0, |before| before.own_bytes);
-        let is_itself = self.row(row).own_bytes.saturating_sub(before) >= self.threshold_bytes / 2;
+        let before = self.old_tree.zip(self.old_row_number(row)).map_or(0, |(old, before)| old.own_bytes(before));
+        let is_itself = self.new_tree.own_bytes(row).saturating_sub(before) >= self.threshold_bytes / 2;
         let grew_in_number = is_itself && (self.old_tree.is_some() || self.row(one_each).objects > 1);
         (is_itself || self.old_tree.is_none()).then(|| (vec![one_each], grew_in_number))
     }

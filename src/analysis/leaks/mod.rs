@@ -10,6 +10,7 @@ mod cause;
 mod evidence;
 mod growth_search;
 mod key_rows;
+mod row_index;
 mod row_tree;
 #[cfg(test)]
 mod tests;

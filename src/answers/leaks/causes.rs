@@ -7,6 +7,7 @@ use super::left_over::mark_surplus_twin_loaders;
 use super::options::LeaksOptions;
 use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, HeapWithPaths, LeftOverLoaders, Modules, SymbolTable};
 use super::suspect_growth::SuspectGrowth;
+use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::{
     BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder, merge_rows_of_keys,
 };
@@ -15,7 +16,7 @@ use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{TypeId, TypeSet};
-use crate::sort;
+use crate::{parallel, sort};
 
 /// Suspects with sentences, causes among them: each takes some reads of the dump.
 pub(super) const MAX_DESCRIBED_SUSPECTS: usize = 100;
@@ -82,13 +83,20 @@ pub(super) fn find_causes<'d>(
         })
     };
     made?;
-    let PreparedHeaps { new, old: before, twin_loaders: twins } = prepared?;
+    let PreparedHeaps { mut new, old: mut before, twin_loaders: twins } = prepared?;
     dump.announce_phase(Phase::FindingSuspects);
-    let mut before = old.zip(before).map(|(old, heap)| AnalysedHeap::new(old, heap)).transpose()?;
-    let mut analysed = AnalysedHeap::new(dump, new)?;
+    let tree = dump.dominators()?.0;
+    let tree_of_old = old.map(|old| old.dominators()).transpose()?.map(|(tree, _)| tree);
+    let (rows, type_roles) = (&mut new.rows, &new.heap.type_roles);
+    let rows_of_old = before.as_mut().map(|before| &mut before.rows);
+    let ((), (children, children_of_old)) = rayon::join(
+        || merge_rows_of_keys(rows, rows_of_old, type_roles),
+        || (tree.children(), tree_of_old.map(|tree| tree.children())),
+    );
+    let of_old = old.zip(before).zip(children_of_old);
+    let before = of_old.map(|((old, heap), children)| AnalysedHeap::new(old, heap, children)).transpose()?;
+    let analysed = AnalysedHeap::new(dump, new, children)?;
     let least_bytes = least_bytes()?;
-    let before_rows = before.as_mut().map(|before| &mut before.rows);
-    merge_rows_of_keys(&mut analysed.rows, before_rows, &analysed.heap.type_roles);
     let type_roles = &analysed.heap.type_roles;
     let alone = GrowthSearch::new(&analysed.rows, None, type_roles, Threshold::Bytes(least_bytes));
     let search = before
@@ -202,19 +210,20 @@ impl DumpCauses<'_> {
             };
             (cause.topmost_objects, told)
         });
-        let mut known = FxHashSet::default();
-        let suspects = named.chain(large).filter_map(|(topmost, told)| {
+        let build = |(topmost, told): (Vec<DominatorNode>, DescribedSuspect)| {
             // An object that does not hold what grew, or what is asked for, stands for no more than itself.
             let threshold = i64::try_from(self.threshold_bytes).unwrap_or(i64::MAX);
             let least = told.growth.map_or(threshold, |growth| growth.retained_bytes_delta);
             let common = causes
                 .common_dominator(&topmost)
                 .filter(|&over| i64::try_from(causes.retained.bytes_at(over)).is_ok_and(|retained| least <= retained));
-            let suspect = evidence.build_suspect(&topmost, common)?;
-            // Several causes may hang on one object.
-            known.insert((suspect.suspected_object_count(), suspect.largest_object())).then_some((suspect, told))
-        });
-        (suspects.collect(), unchanged)
+            Some((evidence.build_suspect(&topmost, common)?, told))
+        };
+        let mut suspects: Vec<_> = parallel::map(named.chain(large).collect(), &build).into_iter().flatten().collect();
+        // Several causes may hang on one object.
+        let mut known = FxHashSet::default();
+        suspects.retain(|(suspect, _)| known.insert((suspect.suspected_object_count(), suspect.largest_object())));
+        (suspects, unchanged)
     }
 
     /// The best ways in the newer dump, and its modules.

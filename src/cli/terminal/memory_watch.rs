@@ -17,6 +17,8 @@ use std::time::Duration;
 use system::ProcessMemoryGauge;
 
 use crate::dump::MemoryLimit;
+#[cfg(target_os = "linux")]
+use crate::large_blocks;
 
 /// More than what all cores write to fresh pages.
 const MAX_GROWTH_BYTES_PER_MS: u64 = 16 << 20;
@@ -37,10 +39,6 @@ const MIN_AND_MAX_UNCHECKED_BYTES: (u64, u64) = (64 << 10, 64 << 20);
 /// How long a thread waits at most that would allocate more than there may be: it may have what the end waits for.
 const MAX_WAITS_FOR_PROGRAM_END: usize = 100;
 const WAIT_FOR_PROGRAM_END: Duration = Duration::from_millis(1);
-/// A large page of most machines. Allocations of two of them or more lie on such, where the system gives them on request:
-/// `dominators` of 10 million objects takes a seventh less time then, `leaks` of a V8 snapshot a sixth.
-#[cfg(target_os = "linux")]
-const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 static MEMORY_WATCH: OnceLock<MemoryWatch> = OnceLock::new();
 
@@ -53,9 +51,15 @@ struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    /// Bytes that may still be taken. `None` when there are more than there may be.
+    /// Bytes that may still be taken. `None` when there are more than there may be, of which none are free.
     fn left_bytes(&self) -> Option<u64> {
-        self.limit_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped_files).unwrap_or(0))
+        let left = || self.limit_bytes.checked_sub(self.gauge.resident_bytes(self.counts_mapped_files).unwrap_or(0));
+        let left_now = left();
+        #[cfg(target_os = "linux")]
+        if left_now.is_none() && large_blocks::give_back_free_blocks() {
+            return left();
+        }
+        left_now
     }
 }
 
@@ -93,54 +97,67 @@ thread_local! {
     static BYTES_UNTIL_CHECK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The allocator of the system, for the program: near its limit of memory a thread looks before it allocates. Linux is asked
-/// for large pages.
+/// The allocator of the system, for the program: near its limit of memory a thread looks before it allocates. On Linux large
+/// blocks are the program's own.
 #[derive(Debug)]
 pub struct WatchedAllocator;
 
 #[allow(unsafe_code, reason = "an allocator; it passes on what it is asked")]
-// SAFETY: all is done by the system's allocator; looking allocates nothing.
+// SAFETY: all is done by the system's allocator or by `large_blocks`, which have what they allocated by its size; looking
+// allocates nothing.
 unsafe impl GlobalAlloc for WatchedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check_before_allocating(layout.size());
-        on_large_pages(unsafe { System.alloc(layout) }, layout.size())
+        #[cfg(target_os = "linux")]
+        if large_blocks::is_large(layout) {
+            return large_blocks::allocate(layout.size(), false);
+        }
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         check_before_allocating(layout.size());
-        on_large_pages(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        #[cfg(target_os = "linux")]
+        if large_blocks::is_large(layout) {
+            return large_blocks::allocate(layout.size(), true);
+        }
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        check_before_allocating(size.saturating_sub(layout.size()));
-        on_large_pages(unsafe { System.realloc(place, layout, size) }, size)
+        let bytes_more = size.saturating_sub(layout.size());
+        #[cfg(target_os = "linux")]
+        {
+            // SAFETY: the caller says it of the size.
+            let resized = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+            match (large_blocks::is_large(layout), large_blocks::is_large(resized)) {
+                (false, false) => {}
+                (true, true) => {
+                    check_before_allocating(bytes_more);
+                    return unsafe { large_blocks::resize(place, layout.size(), size) };
+                }
+                _ => {
+                    let moved = unsafe { self.alloc(resized) };
+                    if !moved.is_null() {
+                        // SAFETY: both have as many bytes as the smaller, and are two allocations.
+                        unsafe { moved.copy_from_nonoverlapping(place, size.min(layout.size())) };
+                        unsafe { self.dealloc(place, layout) };
+                    }
+                    return moved;
+                }
+            }
+        }
+        check_before_allocating(bytes_more);
+        unsafe { System.realloc(place, layout, size) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        #[cfg(target_os = "linux")]
+        if large_blocks::is_large(layout) {
+            return unsafe { large_blocks::free(place, layout.size()) };
+        }
         unsafe { System.dealloc(place, layout) }
     }
-}
-
-/// Asks for large pages for an allocation that was made, before it is written to; returns it.
-#[cfg(target_os = "linux")]
-#[inline]
-#[allow(unsafe_code, reason = "advice to the system about memory that is the caller's")]
-fn on_large_pages(place: *mut u8, bytes: usize) -> *mut u8 {
-    if bytes >= 2 * LARGE_PAGE_BYTES && !place.is_null() {
-        // With what the allocator has before and behind it: a mapping of two kinds is copied where it would be moved.
-        let page = rustix::param::page_size();
-        let before = place.addr() % page;
-        let whole = (before + bytes + size_of::<usize>()).next_multiple_of(page);
-        // SAFETY: advice changes nothing in the pages. Systems without large pages refuse it.
-        _ = unsafe { rustix::mm::madvise(place.wrapping_sub(before).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
-    }
-    place
-}
-
-#[cfg(not(target_os = "linux"))]
-#[inline]
-fn on_large_pages(place: *mut u8, _: usize) -> *mut u8 {
-    place
 }
 
 /// Looks at the memory of the process once this thread has allocated what it may without.

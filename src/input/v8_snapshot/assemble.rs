@@ -3,7 +3,6 @@
 use super::bit_set::BitSet;
 use super::block::DANGLING_TARGET;
 use super::classes::{NodeClasses, class_name_of_kind, classify};
-use super::edge_labels::EdgeLabels;
 use super::edge_rules::{DOCUMENT_TREES, EdgeRules, OwnedParts, move_sizes_to_owners, owned_parts};
 use super::layout::{EdgeKind, NodeKind};
 use super::problem_codes::*;
@@ -70,11 +69,28 @@ fn classes_of_kinds(snapshot: &Snapshot) -> NodeClasses {
 pub(super) struct AssembledObjects {
     pub(super) builder: GraphBuilder,
     pub(super) object_count: u64,
+    /// The snapshot as it was read, where it is kept.
+    pub(super) kept: Option<Snapshot>,
 }
 
-/// Makes the builder of a snapshot. Consumes the columns on the way, so that no two copies of the references exist.
+/// Sizes of a snapshot before the rules move them.
+pub(super) struct SizesAsRead {
+    sizes: Vec<u16>,
+    large_sizes: Vec<(u32, u64)>,
+}
+
+impl SizesAsRead {
+    /// O(nodes).
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        SizesAsRead { sizes: snapshot.sizes.clone(), large_sizes: snapshot.large_sizes.clone() }
+    }
+}
+
+/// Makes the builder of a snapshot. Consumes the columns on the way, so that no two copies of the references exist, but where
+/// the snapshot is kept, with the sizes that it had.
 pub(super) fn assemble(
     mut snapshot: Snapshot,
+    kept_sizes: Option<SizesAsRead>,
     applied: AppliedRules,
     share: MemoryShare,
     diagnostics: &mut Diagnostics,
@@ -87,6 +103,11 @@ pub(super) fn assemble(
     let at = Position::Byte(0);
     diagnostics.add(&DUPLICATE_ID, repeated, at, || format!("@{}", snapshot.ids.get(first)));
     let categories: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| snapshot.is_category(node)).collect();
+    let kept_columns = kept_sizes.map(|sizes| {
+        let (ids, targets) =
+            (snapshot.ids.clone(), parallel::collect_indexed(snapshot.targets.len(), |edge| snapshot.targets[edge]));
+        (sizes, ids, targets)
+    });
     let (mut weak, mut counts, mut dangling) = (Vec::new(), ListLengths::default(), 0);
     if let Some(holding) = holding {
         for &category in &categories {
@@ -97,8 +118,15 @@ pub(super) fn assemble(
         snapshot.targets = Vec::new();
         counts.extend(snapshot.kinds.iter().map(|_| 0));
     }
-    snapshot.edge_labels = EdgeLabels::default();
-    let Snapshot { mut ids, sizes: mut shallow, large_sizes: mut large, targets, .. } = snapshot;
+    let (mut ids, mut shallow) = (std::mem::take(&mut snapshot.ids), std::mem::take(&mut snapshot.sizes));
+    let (mut large, targets) = (std::mem::take(&mut snapshot.large_sizes), std::mem::take(&mut snapshot.targets));
+    let kept = kept_columns.map(move |(SizesAsRead { sizes, large_sizes }, ids, targets)| Snapshot {
+        sizes,
+        large_sizes,
+        ids,
+        targets,
+        ..snapshot
+    });
     let mut types = classes.class_of_node;
     if !categories.is_empty() {
         ids.remove_at_indices(&categories);
@@ -122,7 +150,7 @@ pub(super) fn assemble(
     // The builder counts them from here on.
     drop(share);
     builder.append_numbered(section, numbered)?;
-    Ok(AssembledObjects { builder, object_count: objects })
+    Ok(AssembledObjects { builder, object_count: objects, kept })
 }
 
 /// Gives every class the slot of its number. Classes of one name at different places stay apart.

@@ -40,6 +40,7 @@ use super::{
     ReadExtent, Reader, Reading, RereadableFile, Rules, Runtime, Source,
 };
 use crate::graph::ColumnSource;
+use assemble::SizesAsRead;
 use details::V8Details;
 use problem_codes::*;
 use snapshot::Snapshot;
@@ -81,17 +82,19 @@ impl Reader for V8Snapshot {
         let keep = if keeps_details(&source, reading) { KeptStrings::All } else { KeptStrings::Names };
         let (mut snapshot, mut share) =
             Snapshot::read(source, keep, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
-        let kept = if keep == KeptStrings::All { Some(snapshot.clone()) } else { None };
-        share.set_held_bytes(share.held_bytes() * (1 + u64::from(kept.is_some())))?;
+        let kept_sizes = (keep == KeptStrings::All).then(|| SizesAsRead::of(&snapshot));
+        if kept_sizes.is_some() {
+            share.set_held_bytes(share.held_bytes() + snapshot.changed_columns_bytes())?;
+        }
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
         let end = Position::Byte(snapshot.end_offset);
         let has_edges = snapshot.has_all_edges;
-        let samples = std::mem::take(&mut snapshot.samples);
-        let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
+        let samples = snapshot.samples.clone();
+        let assembled = assemble::assemble(snapshot, kept_sizes, applied, share, &mut reading.diagnostics)?;
         reading.details = reread
             .filter(RereadableFile::is_available)
-            .map(|reread| Box::new(V8Details::new(reread, kept)) as Box<dyn ObjectDetails>);
+            .map(|reread| Box::new(V8Details::new(reread, assembled.kept)) as Box<dyn ObjectDetails>);
         let extent = ReadExtent { end, objects: assembled.object_count, loss_codes: &LOSS_CODES };
         let objects = ParsedObjects::new(assembled.builder).with_finish(move |graph, _, _| {
             graph.has_unheld_in_dominator_tree = true;

@@ -1,5 +1,6 @@
 //! A snapshot that was read again, with all its strings, to tell of single objects.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -15,6 +16,7 @@ use crate::allocations::{
 };
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::Text;
+use crate::parallel;
 
 /// Source places are found from the first of so many nodes.
 pub(super) const NODES_PER_LOCATION_START: usize = 64;
@@ -49,13 +51,18 @@ impl RereadSnapshot {
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
         let leads_nowhere = |&target: &u32| target == DANGLING_TARGET || snapshot.is_category(target);
-        let edges = (0..).zip(&snapshot.targets);
+        let edges_of_piece = |piece: Range<usize>| -> Vec<u32> {
+            let targets = &snapshot.targets[piece.clone()];
+            let edges = (piece.start as u32..).zip(targets);
+            edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect()
+        };
+        let pieces = parallel::pieces(snapshot.targets.len());
         RereadSnapshot {
             ordinals,
             collection_tables: tables,
             location_starts: location_starts(&snapshot),
             stacks: AllocationStacks::read(&snapshot),
-            edges_to_no_object: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
+            edges_to_no_object: parallel::map(pieces, &edges_of_piece).concat(),
             entry_keys: OnceLock::new(),
             scope_closures: OnceLock::new(),
             ropes: OnceLock::new(),

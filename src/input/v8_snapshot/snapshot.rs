@@ -15,7 +15,7 @@ use crate::input::blocks::parse_source_blocks;
 use crate::input::{Diagnostics, Position, ReadError, Source};
 
 /// The rows of a snapshot.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) layout: Arc<SnapshotHeader>,
     /// By ordinal: the number of its type.
@@ -277,6 +277,11 @@ impl Snapshot {
         self.kinds.len()
     }
 
+    /// Bytes of the columns that become those of the graph, and are kept beside them where the snapshot is.
+    pub(super) fn changed_columns_bytes(&self) -> u64 {
+        (self.sizes.len() * 2 + self.large_sizes.len() * 16 + self.ids.memory_bytes() + self.targets.len() * 4) as u64
+    }
+
     /// The kind of a node.
     #[inline]
     pub(super) fn kind(&self, ordinal: u32) -> NodeKind {
@@ -330,9 +335,8 @@ impl Snapshot {
     }
 
     fn field_target_among(&self, mut edges: std::ops::Range<usize>, name: &str) -> Option<u32> {
-        let edge = edges.find(|&edge| {
-            self.is_kind(edge, EdgeKind::Internal) && self.strings.get(self.edge_number(edge)) == Some(name)
-        })?;
+        let edge = edges
+            .find(|&edge| self.is_kind(edge, EdgeKind::Internal) && self.strings.is(self.edge_number(edge), name))?;
         Some(self.targets[edge]).filter(|&target| target != DANGLING_TARGET)
     }
 

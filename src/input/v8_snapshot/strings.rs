@@ -79,13 +79,22 @@ impl StringTable {
         }
     }
 
-    /// The string of an index; `None` for one that the file does not have, or that is not kept.
-    pub(super) fn get(&self, index: u32) -> Option<&str> {
+    fn bytes(&self, index: u32) -> Option<&[u8]> {
         let at = self.kept_position(index)?;
         let end = *self.text_ends.get(at)?;
         let start = at.checked_sub(1).map_or(0, |before| self.text_ends[before]);
+        self.text.get(start as usize..end as usize)
+    }
+
+    /// The string of an index; `None` for one that the file does not have, or that is not kept.
+    pub(super) fn get(&self, index: u32) -> Option<&str> {
         // What was appended is UTF-8.
-        std::str::from_utf8(self.text.get(start as usize..end as usize)?).ok()
+        std::str::from_utf8(self.bytes(index)?).ok()
+    }
+
+    /// Is this the string of an index?
+    pub(super) fn is(&self, index: u32, text: &str) -> bool {
+        self.bytes(index) == Some(text.as_bytes())
     }
 
     /// The string of an index, or what stands in for it.

@@ -25,9 +25,9 @@ use crate::input::{ReferenceKinds, Runtime};
 
 /// A heap with its tree of best paths.
 pub(in crate::answers::leaks) struct HeapWithPaths<'d> {
-    heap: ClassifiedHeap<'d>,
+    pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
     paths: BestPaths,
-    rows: RowTree,
+    pub(in crate::answers::leaks) rows: RowTree,
 }
 
 /// The same with its dominator tree.
@@ -94,16 +94,17 @@ impl<'d> ClassifiedHeap<'d> {
 }
 
 impl<'d> AnalysedHeap<'d> {
-    /// A heap with the best ways that were found in it. O(objects) beside the dominator tree.
+    /// A heap with the best ways that were found in it, and its dominator tree turned round.
     ///
     /// # Errors
     /// If there is not the memory for the dominator tree.
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
         HeapWithPaths { heap, paths, rows }: HeapWithPaths<'d>,
+        children: DominatorChildren<'d>,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
-        Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children: dominators.children() })
+        Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children })
     }
 
     /// The graph with its best ways, rows and dominator tree, to be asked about causes.
