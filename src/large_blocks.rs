@@ -15,6 +15,8 @@ use rustix::mm::{self, Advice, MapFlags, MremapFlags, ProtFlags};
 const MIN_LARGE_BYTES: usize = 4 << 20;
 /// The least page of all machines.
 const MAX_ALIGNMENT: usize = 4096;
+/// Smaller ones are given back: of small dumps what is allocated next is no large block, and would be new beside them.
+const MIN_KEPT_BYTES: usize = 16 << 20;
 /// More are given back.
 const MAX_FREE_BLOCKS: usize = 64;
 
@@ -137,12 +139,13 @@ pub(crate) unsafe fn resize(place: *mut u8, old_bytes: usize, bytes: usize) -> *
 /// The allocation is one of `allocate` with so many bytes, and is not used afterwards.
 pub(crate) unsafe fn free(place: *mut u8, bytes: usize) {
     let mut block = Block { address: place.expose_provenance(), bytes: whole_pages(bytes) };
-    let used = used_bytes(block);
-    if used < block.bytes {
-        give_back(Block { address: block.address + used, bytes: block.bytes - used });
-        block.bytes = used;
+    let used = if block.bytes < MIN_KEPT_BYTES { 0 } else { used_bytes(block) };
+    let kept = if used < MIN_KEPT_BYTES { 0 } else { used };
+    if kept < block.bytes {
+        give_back(Block { address: block.address + kept, bytes: block.bytes - kept });
+        block.bytes = kept;
     }
-    if used > 0 {
+    if kept > 0 {
         FreeBlocks::lock().keep(block);
     }
 }
@@ -223,26 +226,26 @@ mod tests {
         let all_are = |place: *const u8, bytes: usize, value: u8| {
             unsafe { std::slice::from_raw_parts(place, bytes) }.iter().all(|&byte| byte == value)
         };
-        let first = allocate(8 * MIB, false);
-        fill(first, 8 * MIB);
-        let larger = unsafe { resize(first, 8 * MIB, 20 * MIB + 5) };
-        assert!(all_are(larger, 8 * MIB, 7));
+        let first = allocate(32 * MIB, false);
+        fill(first, 32 * MIB);
+        let larger = unsafe { resize(first, 32 * MIB, 80 * MIB + 5) };
+        assert!(all_are(larger, 32 * MIB, 7));
         // What was not written to is given back.
-        unsafe { free(larger, 20 * MIB + 5) };
-        assert!((8 * MIB..12 * MIB).contains(&free_bytes()), "{}", free_bytes());
+        unsafe { free(larger, 80 * MIB + 5) };
+        assert!((32 * MIB..48 * MIB).contains(&free_bytes()), "{}", free_bytes());
         let kept = free_bytes();
-        let zeroed = allocate(5 * MIB, true);
-        assert!(all_are(zeroed, 5 * MIB, 0) && free_bytes() == kept - 5 * MIB);
+        let zeroed = allocate(20 * MIB, true);
+        assert!(all_are(zeroed, 20 * MIB, 0) && free_bytes() == kept - 20 * MIB);
         // The rest becomes part of what is larger.
-        let other = allocate(9 * MIB, true);
-        assert!(all_are(other, 9 * MIB, 0) && free_bytes() == 0);
-        fill(other, 9 * MIB);
-        unsafe { free(other, 9 * MIB) };
+        let other = allocate(36 * MIB, true);
+        assert!(all_are(other, 36 * MIB, 0) && free_bytes() == 0);
+        fill(other, 36 * MIB);
+        unsafe { free(other, 36 * MIB) };
         // New pages only for what is given back.
-        let zeroed = unsafe { resize(zeroed, 5 * MIB, 11 * MIB) };
-        assert!(all_are(zeroed, 11 * MIB, 0) && free_bytes() == 3 * MIB);
-        let smaller = unsafe { resize(zeroed, 11 * MIB, 4 * MIB) };
-        unsafe { free(smaller, 4 * MIB) };
+        let zeroed = unsafe { resize(zeroed, 20 * MIB, 44 * MIB) };
+        assert!(all_are(zeroed, 44 * MIB, 0) && free_bytes() == 12 * MIB);
+        let smaller = unsafe { resize(zeroed, 44 * MIB, 16 * MIB) };
+        unsafe { free(smaller, 16 * MIB) };
         assert!(give_back_free_blocks() && free_bytes() == 0 && !give_back_free_blocks());
     }
 }
