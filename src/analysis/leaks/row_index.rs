@@ -1,5 +1,7 @@
 //! Rows by their keys, where there may be millions of them: what is looked up is asked of memory ahead.
 
+use std::hash::{BuildHasher, RandomState};
+
 use crate::graph::prefetch;
 
 /// Parts of 8 that may be taken.
@@ -8,30 +10,32 @@ const MAX_TAKEN_EIGHTHS: usize = 5;
 /// What makes a row: the row above, the symbol and the label.
 pub(super) type RowKey = (u32, u32, u32);
 
-/// The number of a row for each key, whose columns stand in the rows themselves. 12 to 26 bytes for each.
+/// The number of a row for each key, whose columns stand in the rows themselves. 13 to 26 bytes for each.
 #[derive(Debug)]
 pub(super) struct RowIndex {
     /// By hash, or behind: the hash and the row, which is not 0 where a slot is taken. A power of two of them.
     slots: Vec<[u32; 2]>,
     taken: usize,
+    /// Of this table alone, so that no file has keys that meet.
+    seed: u64,
 }
 
 impl Default for RowIndex {
     fn default() -> Self {
-        RowIndex { slots: vec![[0; 2]; 16], taken: 0 }
+        RowIndex { slots: vec![[0; 2]; 16], taken: 0, seed: RandomState::new().hash_one(0) }
     }
 }
 
-/// Spread over all bits: multiplied by odd numbers, the halves folded.
-#[inline]
-pub(super) fn hash_of_key((parent, symbol, label): RowKey) -> u32 {
-    let pair = (u64::from(parent) << 32) | u64::from(symbol);
-    let mixed = (pair ^ u64::from(label).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (mixed >> 32) as u32
-}
-
 impl RowIndex {
+    /// Spread over all bits: multiplied by odd numbers, the halves folded.
+    #[inline]
+    pub(super) fn hash_of_key(&self, (parent, symbol, label): RowKey) -> u32 {
+        let pair = ((u64::from(parent) << 32) | u64::from(symbol)) ^ self.seed;
+        let mixed = (pair ^ u64::from(label).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(self.seed | 1);
+        let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed >> 32) as u32
+    }
+
     fn first_slot(&self, hash: u32) -> usize {
         // The upper bits, so that slots stay in their order when there are more.
         ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
@@ -90,7 +94,7 @@ mod tests {
         for at in 0..200_000u32 {
             let key = (at % 977, at % 31, at % 1013 % 53);
             let new = keys.len() as u32;
-            let row = index.find_or_insert(hash_of_key(key), new, |row| keys[row as usize] == key);
+            let row = index.find_or_insert(index.hash_of_key(key), new, |row| keys[row as usize] == key);
             assert_eq!(row, *known.entry(key).or_insert(new));
             if row == new {
                 keys.push(key);

@@ -112,7 +112,7 @@ unsafe impl GlobalAlloc for WatchedAllocator {
         if large_blocks::is_large(layout) {
             return large_blocks::allocate(layout.size(), false);
         }
-        unsafe { System.alloc(layout) }
+        or_give_back(|| unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -121,7 +121,7 @@ unsafe impl GlobalAlloc for WatchedAllocator {
         if large_blocks::is_large(layout) {
             return large_blocks::allocate(layout.size(), true);
         }
-        unsafe { System.alloc_zeroed(layout) }
+        or_give_back(|| unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -148,7 +148,7 @@ unsafe impl GlobalAlloc for WatchedAllocator {
             }
         }
         check_before_allocating(bytes_more);
-        unsafe { System.realloc(place, layout, size) }
+        or_give_back(|| unsafe { System.realloc(place, layout, size) })
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
@@ -158,6 +158,17 @@ unsafe impl GlobalAlloc for WatchedAllocator {
         }
         unsafe { System.dealloc(place, layout) }
     }
+}
+
+/// Allocates; where the system has no more, once more after what is free was given back.
+#[inline]
+fn or_give_back(allocate: impl Fn() -> *mut u8) -> *mut u8 {
+    let place = allocate();
+    #[cfg(target_os = "linux")]
+    if place.is_null() && large_blocks::give_back_free_blocks() {
+        return allocate();
+    }
+    place
 }
 
 /// Looks at the memory of the process once this thread has allocated what it may without.

@@ -69,7 +69,7 @@ fn classes_of_kinds(snapshot: &Snapshot) -> NodeClasses {
 pub(super) struct AssembledObjects {
     pub(super) builder: GraphBuilder,
     pub(super) object_count: u64,
-    /// The snapshot as it was read, where it is kept.
+    /// The snapshot as it was read, its ids made unique, where it is kept.
     pub(super) kept: Option<Snapshot>,
 }
 

@@ -90,7 +90,10 @@ impl Reader for V8Snapshot {
         fill_info(&snapshot, reading);
         let end = Position::Byte(snapshot.end_offset);
         let has_edges = snapshot.has_all_edges;
-        let samples = snapshot.samples.clone();
+        let samples = match &kept_sizes {
+            Some(_) => snapshot.samples.clone(),
+            None => std::mem::take(&mut snapshot.samples),
+        };
         let assembled = assemble::assemble(snapshot, kept_sizes, applied, share, &mut reading.diagnostics)?;
         reading.details = reread
             .filter(RereadableFile::is_available)
