@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::error::OpenError;
 use super::options::{IndexUse, OpenOptions};
 use crate::analysis::dominators::{Dominators, StoredDominators};
-use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::RetainedSizes;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::files::{Inputs, is_trusted_owner};
@@ -34,9 +33,10 @@ pub(super) struct DerivedResults {
 impl DerivedResults {
     /// All of it, on two threads. O(references x log objects).
     pub(super) fn compute(graph: &HeapGraph) -> Self {
-        let ((dominators, retained), (reachable, parents)) = rayon::join(
-            || RetainedSizes::with_dominators(graph),
-            || (compute_reachable(graph), ShortestParents::compute(graph)),
+        let mut reachable = NodeSet::default();
+        let ((dominators, retained), parents) = rayon::join(
+            || RetainedSizes::with_dominators(graph, &mut |reached| reachable = reached.clone()),
+            || ShortestParents::compute(graph),
         );
         DerivedResults { dominators, retained, reachable, shortest_parents: parents }
     }

@@ -220,6 +220,15 @@ impl OpenDump {
     /// # Errors
     /// When there is not the memory for them, or the dump has no references.
     pub fn dominators(&self) -> Result<(&Dominators, &RetainedSizes), DominatorError> {
+        self.dominators_after_reachable(&mut || ())
+    }
+
+    /// The same. Where the tree is made now, `note_reachable` is called long before it is done: from then on
+    /// [`reachable`](Self::reachable) knows what roots reach.
+    pub(crate) fn dominators_after_reachable(
+        &self,
+        note_reachable: &mut dyn FnMut(),
+    ) -> Result<(&Dominators, &RetainedSizes), DominatorError> {
         self.check_has_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
@@ -228,7 +237,10 @@ impl OpenDump {
         if self.dominators.get().is_none() {
             self.check_and_announce_dominators(graph)?;
             // Both at once is faster. Whoever was here meanwhile has the same.
-            let (dominators, retained) = RetainedSizes::with_dominators(graph);
+            let (dominators, retained) = RetainedSizes::with_dominators(graph, &mut |reached| {
+                _ = self.reachable.set(reached.clone());
+                note_reachable();
+            });
             _ = self.dominators.set(dominators);
             _ = self.retained.set(retained);
         }

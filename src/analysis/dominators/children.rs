@@ -1,11 +1,20 @@
 //! The dominator tree turned round, for walking down.
 
+use std::sync::LazyLock;
+
 use super::node::DominatorNode;
-use crate::graph::Column;
+use crate::graph::{Column, prefetch};
+
+/// Objects ahead whose lists are asked for.
+const PREFETCH_DISTANCE: usize = 4;
 
 /// Lists of the objects that each object immediately dominates, by number.
 #[derive(Debug)]
 pub struct DominatorChildren<'a>(ChildLists<'a>);
+
+/// The same, made by the first who asks.
+pub type LazyDominatorChildren<'a> =
+    LazyLock<DominatorChildren<'a>, Box<dyn FnOnce() -> DominatorChildren<'a> + Send + 'a>>;
 
 #[derive(Debug)]
 enum ChildLists<'a> {
@@ -91,6 +100,20 @@ impl<'a> DominatorChildren<'a> {
                 // Nobody dominates what has a smaller number, whatever a file says: walks must end.
                 let start = first_child.get(number).max(number as u32 + 1);
                 ChildNumbers::Consecutive(start..first_child.get(number + 1).max(start))
+            }
+        }
+    }
+
+    /// Calls `take` with everything below `from`, itself left out, in no order. O(objects below).
+    pub fn for_each_below(&self, from: DominatorNode, mut take: impl FnMut(DominatorNode)) {
+        let mut open = vec![from];
+        while let Some(number) = open.pop() {
+            if let (Some(ahead), ChildLists::Csr { starts, .. }) = (open.len().checked_sub(PREFETCH_DISTANCE), &self.0) {
+                prefetch(starts, open[ahead].index());
+            }
+            for below in self.of(number) {
+                take(below);
+                open.push(below);
             }
         }
     }

@@ -53,13 +53,18 @@ pub(super) struct DepthFirstDominators {
     pub(super) scratch_words: Vec<u32>,
 }
 
-/// The dominator tree. `step_budget` climbing steps per object before buckets take over.
-pub(super) fn compute(graph: &HeapGraph, step_budget: u64) -> DepthFirstDominators {
+/// The dominator tree. `step_budget` climbing steps per object before buckets take over. `take_reached` gets what strong roots
+/// reach as soon as that is known.
+pub(super) fn compute(
+    graph: &HeapGraph,
+    step_budget: u64,
+    take_reached: &mut dyn FnMut(&NodeSet),
+) -> DepthFirstDominators {
     let mut counts = TargetCounts::new(graph.node_count());
     // The walk stays on this thread: what other threads allocate stays with them.
     let walk = rayon::in_place_scope(|scope| {
         scope.spawn(|_| counts.add_references(graph));
-        depth_first_walk(graph)
+        depth_first_walk(graph, take_reached)
     });
     let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = walk;
     let mut numbers = vec![0; graph.node_count()];
@@ -98,7 +103,7 @@ struct PendingReference {
     reference_index: u32,
 }
 
-fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
+fn depth_first_walk(graph: &HeapGraph, take_reached: &mut dyn FnMut(&NodeSet)) -> DepthFirstWalk {
     // Reserved for the worst case: pages that are not written to cost nothing.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
     nodes.push(NodeId::new(0));
@@ -114,6 +119,7 @@ fn depth_first_walk(graph: &HeapGraph) -> DepthFirstWalk {
         followed: NodeSet::new(graph.node_count()),
     };
     walk.follow_references(graph, &mut pending);
+    take_reached(&walk.followed);
     if graph.has_unheld_in_dominator_tree() && walk.nodes.len() <= graph.node_count() {
         let reference_index = (graph.strong_reference_count() + rooted.len()) as u32;
         walk.attach_unrooted(graph, reference_index);

@@ -12,7 +12,7 @@ mod stored_dominators;
 
 use std::sync::OnceLock;
 
-pub use children::{ChildNumbers, DominatorChildren, DominatorWalkStep};
+pub use children::{ChildNumbers, DominatorChildren, DominatorWalkStep, LazyDominatorChildren};
 pub use node::DominatorNode;
 pub use stored_dominators::StoredDominators;
 
@@ -65,13 +65,17 @@ impl Dominators {
     }
 
     fn compute_with_step_budget(graph: &HeapGraph, step_budget: u64) -> Self {
-        Self::compute_with_scratch(graph, step_budget).0
+        Self::compute_with_scratch(graph, step_budget, &mut |_| ()).0
     }
 
-    /// The tree, and memory that can be used again.
-    fn compute_with_scratch(graph: &HeapGraph, step_budget: u64) -> (Self, Vec<u32>) {
+    /// The tree, and memory that can be used again. `take_reached` gets what strong roots reach before it is done.
+    fn compute_with_scratch(
+        graph: &HeapGraph,
+        step_budget: u64,
+        take_reached: &mut dyn FnMut(&NodeSet),
+    ) -> (Self, Vec<u32>) {
         let DepthFirstDominators { nodes, immediate_dominators: immediate, climb_steps: steps, scratch_words: memory } =
-            compute(graph, step_budget);
+            compute(graph, step_budget, take_reached);
         let tree = ImmediateDominators::DepthFirst(immediate);
         let (nodes, node_count) = (nodes.into(), graph.node_count());
         (Dominators { nodes, tree, numbers: OnceLock::new(), node_count, climb_steps: steps }, memory)
@@ -224,6 +228,11 @@ impl Dominators {
             ImmediateDominators::LevelOrder(first_child) => return DominatorChildren::of_level_order(first_child),
         };
         DominatorChildren::of_immediate_dominators(immediate)
+    }
+
+    /// The same, made by the first who asks.
+    pub fn children_when_asked(&self) -> LazyDominatorChildren<'_> {
+        LazyDominatorChildren::new(Box::new(|| self.children()))
     }
 
     /// Steps that were taken up trees while computing: what grows without bound in algorithms that are not linear.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{CLIMB_STEPS_PER_OBJECT, DominatorNode, Dominators};
-use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
+use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId, NodeSet};
 use crate::parallel;
 
 /// Retained bytes of each object, by its number in the dominator tree.
@@ -65,9 +65,10 @@ impl RetainedSizes {
         Self::compute_reusing(graph, dominators, Vec::new())
     }
 
-    /// The tree and these sizes, in the tree's memory: faster than one after the other.
-    pub fn with_dominators(graph: &HeapGraph) -> (Dominators, Self) {
-        let (dominators, used) = Dominators::compute_with_scratch(graph, CLIMB_STEPS_PER_OBJECT);
+    /// The tree and these sizes, in the tree's memory: faster than one after the other. `take_reached` gets what strong roots
+    /// reach, long before the tree is done.
+    pub fn with_dominators(graph: &HeapGraph, take_reached: &mut dyn FnMut(&NodeSet)) -> (Dominators, Self) {
+        let (dominators, used) = Dominators::compute_with_scratch(graph, CLIMB_STEPS_PER_OBJECT, take_reached);
         let retained = Self::compute_reusing(graph, &dominators, used);
         (dominators, retained)
     }

@@ -8,6 +8,8 @@ const MAX_COST: u8 = 200;
 const UNREACHED: u8 = u8::MAX;
 /// In place of a parent where a way begins, and where none leads.
 const NO_PARENT: u32 = u32::MAX;
+/// In place of a row, of an object that is not reached.
+pub(super) const NO_ROW: u32 = u32::MAX;
 /// Objects ahead in a queue whose references are asked for, and of each so many.
 const PREFETCH_DISTANCE: usize = 4;
 const MAX_PREFETCHED_REFERENCES: usize = 8;
@@ -52,6 +54,28 @@ pub struct BestPaths {
     parents: Vec<u32>,
 }
 
+/// Columns of objects for a search and for what it finds: 13 bytes for each. To have them from the system takes as long as a
+/// good part of the search, so that they may be asked for while nobody knows yet where it begins.
+#[derive(Debug)]
+pub struct SearchMemory {
+    pub(super) distances: Vec<u8>,
+    /// By object its parent, and the label of the reference from that, beside each other: they are read and written together.
+    pub(super) steps: Vec<u32>,
+    pub(super) rows_by_node: Vec<u32>,
+}
+
+impl SearchMemory {
+    /// For a search in this graph. O(objects).
+    pub fn new(graph: &HeapGraph) -> Self {
+        let count = graph.node_count();
+        SearchMemory {
+            distances: vec![UNREACHED; count],
+            steps: vec![NO_PARENT; 2 * count],
+            rows_by_node: vec![NO_ROW; count],
+        }
+    }
+}
+
 /// An object on its best way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReachedObject {
@@ -80,17 +104,15 @@ impl ReachedObject {
 impl BestPaths {
     /// Dijkstra's algorithm with small whole numbers as costs, in a queue for each cost. Of ways of one cost the first that
     /// is found stays. `take` gets every object that is reached, each behind its parent, first those that lead on.
-    /// O(objects + references); 9 bytes per object, and 4 for each that is queued.
+    /// O(objects + references); 4 bytes for each object that is queued, beside the memory given.
     pub(super) fn find(
         graph: &HeapGraph,
         starts: &[StartObject],
         ways: &mut impl ReferenceCosts,
+        (mut distances, mut parents): (Vec<u8>, Vec<u32>),
         take: &mut dyn FnMut(ReachedObject),
     ) -> Self {
         let count = graph.node_count();
-        let mut distances = vec![UNREACHED; count];
-        // By object its parent, and the label of the reference from that, beside each other: they are read and written together.
-        let mut parents = vec![NO_PARENT; 2 * count];
         let (steps_by_node, _) = parents.as_chunks_mut();
         let mut reach = |steps_by_node: &[[u32; 2]], node: NodeId| {
             let [parent, marked_label] = steps_by_node[node.index()];

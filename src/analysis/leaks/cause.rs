@@ -6,7 +6,7 @@ use super::best_paths::BestPaths;
 use super::growth_search::{GrownPlace, GrowthSearch};
 use super::row_tree::RowTree;
 use super::type_role::{CodeOwner, TypeRole};
-use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
+use crate::analysis::dominators::{DominatorNode, DominatorWalkStep, Dominators, LazyDominatorChildren};
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
 
@@ -36,7 +36,7 @@ pub struct LeakCause {
 
 /// A graph with its best ways, rows and dominator tree.
 #[derive(Clone, Copy)]
-pub struct CauseAnalysis<'a> {
+pub struct CauseAnalysis<'a, 'd> {
     /// The heap.
     pub graph: &'a HeapGraph,
     /// The tree of best paths.
@@ -48,10 +48,10 @@ pub struct CauseAnalysis<'a> {
     /// Retained sizes.
     pub retained: &'a RetainedSizes,
     /// The dominator tree from the top down.
-    pub children: &'a DominatorChildren<'a>,
+    pub children: &'a LazyDominatorChildren<'d>,
 }
 
-impl CauseAnalysis<'_> {
+impl CauseAnalysis<'_, '_> {
     /// Calls `take` with each object of a set that no other of its set dominates, and the set. O(objects).
     fn for_each_topmost_object(&self, sets: usize, set_of_row: &[u32], mut take: impl FnMut(usize, DominatorNode)) {
         let set_of = |number: DominatorNode| -> Option<usize> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::dominators::{DominatorChildren, DominatorNode, DominatorWalkStep, Dominators};
+use crate::analysis::dominators::{DominatorChildren, DominatorNode, Dominators};
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, TypeId, TypeSet};
 use crate::sort;
@@ -379,11 +379,7 @@ impl SuspectBuilder<'_> {
         };
         for &number in numbers {
             add(number);
-            self.children.walk(number, |step| {
-                if let DominatorWalkStep::Enter(below) = step {
-                    add(below);
-                }
-            });
+            self.children.for_each_below(number, &mut add);
         }
         let of_table = table.into_iter().enumerate().map(|(at, held)| (TypeId::new(at), held));
         let mut held_types: Vec<HeldType> = of_table

@@ -16,7 +16,7 @@ mod row_tree;
 mod tests;
 mod type_role;
 
-pub use best_paths::{BestPaths, CostedReference, MIN_UNEXPLAINED_COST, ReferenceCosts, StartObject};
+pub use best_paths::{BestPaths, CostedReference, MIN_UNEXPLAINED_COST, ReferenceCosts, SearchMemory, StartObject};
 pub use cause::{CauseAnalysis, LeakCause};
 pub use evidence::{
     AccumulationPoint, AccumulationShape, HeldType, LeakSuspect, OtherHeldTypes, SuspectBuilder, SuspectSubject,

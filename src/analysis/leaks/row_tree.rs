@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::best_paths::{BestPaths, ReachedObject, ReferenceCosts, StartObject};
+use super::best_paths::{BestPaths, NO_ROW, ReachedObject, ReferenceCosts, SearchMemory, StartObject};
 use super::row_index::{RowIndex, RowKey};
 use super::type_role::{CodeOwner, TypeRole};
 use crate::graph::{HeapGraph, NodeId, TypeId, prefetch};
@@ -16,8 +16,6 @@ pub const LIST_LINK_LABEL: u32 = (u32::MAX >> 1) - 1;
 pub const METADATA_LABEL: u32 = LIST_LINK_LABEL - 1;
 /// Rows above an object in which one of its type is looked for.
 const MAX_FOLD_LEVELS: usize = 6;
-/// In place of a row, of an object that is not reached.
-const NO_ROW: u32 = u32::MAX;
 /// Objects ahead whose columns are asked for.
 const PREFETCH_DISTANCE: usize = 16;
 
@@ -149,28 +147,29 @@ impl RowBuilder<'_> {
 
 impl RowTree {
     /// Finds the tree of best paths and merges it, beside each other where there are two threads. As `BestPaths::find`, and
-    /// a look-up for each object, for some those of the rows above; 4 bytes per object more, and 45 to 58 per row, 100 while they come.
+    /// a look-up for each object, for some those of the rows above; 45 to 58 bytes per row, 100 while they come.
     pub fn build_with_paths(
         graph: &HeapGraph,
         starts: &[StartObject],
         ways: &mut impl ReferenceCosts,
         type_roles: &[TypeRole],
         facts: &ObjectFacts,
+        SearchMemory { distances, steps, rows_by_node }: SearchMemory,
     ) -> (BestPaths, Self) {
         let mut builder = RowBuilder {
             graph,
             type_roles,
             facts,
             rows: vec![MergedRow::new(0, 0, 0, TypeId::new(0))],
-            rows_by_node: vec![NO_ROW; graph.node_count()],
+            rows_by_node,
             known: RowIndex::default(),
             last: ((0, 0, 0), 0),
             totals_by_type: vec![(0, 0); graph.type_count()],
         };
-        let paths =
-            parallel::pipe(|take| BestPaths::find(graph, starts, ways, take), &mut |objects: &[ReachedObject]| {
-                builder.append(objects)
-            });
+        let paths = parallel::pipe(
+            |take| BestPaths::find(graph, starts, ways, (distances, steps), take),
+            &mut |objects: &[ReachedObject]| builder.append(objects),
+        );
         let RowBuilder { mut rows, rows_by_node, totals_by_type, .. } = builder;
         rows.shrink_to_fit();
         for at in (1..rows.len()).rev() {

@@ -63,7 +63,14 @@ fn type_role(symbol: u32, owner: CodeOwner) -> TypeRole {
 
 fn rows(graph: &HeapGraph, type_roles: &[TypeRole], cost: u32) -> (BestPaths, RowTree) {
     let starts = [StartObject { node: NodeId::new(0), cost: 0, label: 70 }];
-    RowTree::build_with_paths(graph, &starts, &mut ByNumber(cost), type_roles, &ObjectFacts::default())
+    RowTree::build_with_paths(
+        graph,
+        &starts,
+        &mut ByNumber(cost),
+        type_roles,
+        &ObjectFacts::default(),
+        SearchMemory::new(graph),
+    )
 }
 
 proptest! {
@@ -159,8 +166,8 @@ fn what_grew_in_number_is_found_with_its_figures() {
             .find_grown_places(24),
         []
     );
-    let (dominators, retained) = RetainedSizes::with_dominators(&new);
-    let children = dominators.children();
+    let (dominators, retained) = RetainedSizes::with_dominators(&new, &mut |_| ());
+    let children = dominators.children_when_asked();
     let causes = CauseAnalysis {
         graph: &new,
         best_paths: &paths,
@@ -209,7 +216,14 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
     for (lists, each, symbol, objects) in [(12, 300, 103, 1200), (300, 12, 102, 300)] {
         let graph = graph(&lists_in_a_list(lists, each), 6);
         let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
-        let (_, rows) = RowTree::build_with_paths(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default());
+        let (_, rows) = RowTree::build_with_paths(
+            &graph,
+            &starts,
+            &mut Elements,
+            &type_roles,
+            &ObjectFacts::default(),
+            SearchMemory::new(&graph),
+        );
         let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).find_grown_places(24);
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((rows.row(found.element_row).symbol, found.element_objects), (symbol, objects), "{lists} {each}");

@@ -1,5 +1,8 @@
 //! The causes of a dump: what grew since an older one, or what is large without it, made ready to be told.
 
+use std::sync::LazyLock;
+use std::sync::mpsc::{Sender, channel};
+
 use rustc_hash::FxHashSet;
 
 use super::described_causes::{CauseNamer, CauseReason, DescribedCause};
@@ -9,13 +12,13 @@ use super::prepared_heap::{AnalysedHeap, ClassifiedHeap, HeapWithPaths, LeftOver
 use super::suspect_growth::SuspectGrowth;
 use crate::analysis::dominators::DominatorNode;
 use crate::analysis::leaks::{
-    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SuspectBuilder, merge_rows_of_keys,
+    BestPaths, GrownPlace, GrowthSearch, LeakCause, LeakSuspect, SearchMemory, SuspectBuilder, merge_rows_of_keys,
 };
 use crate::analysis::threshold::Threshold;
 use crate::answers::AnswerError;
 use crate::answers::libraries::LibraryNames;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
-use crate::graph::{TypeId, TypeSet};
+use crate::graph::{NodeSet, TypeId, TypeSet};
 use crate::{parallel, sort};
 
 /// Suspects with sentences, causes among them: each takes some reads of the dump.
@@ -69,38 +72,67 @@ pub(super) fn find_causes<'d>(
     let bytes_of_old = old.map_or(0, |old| old.answer_bytes(AnswerNeed::BestPaths));
     dump.check_answer_memory(AnswerNeed::BestPaths, bytes_of_old)?;
     dump.announce_phase(Phase::FindingSuspects);
-    // The best ways take as long as the dominator trees, and need nothing of them.
+    // The best ways take as long as the dominator trees, and need nothing of them but what roots reach.
     let mut made = Ok(());
-    let mut make_trees = || made = old.into_iter().chain([dump]).try_for_each(|dump| dump.dominators().map(|_| ()));
-    let prepared = if rayon::current_num_threads() == 1 {
-        make_trees();
-        prepare_heaps(old, dump, options)
+    // The sender goes when that is known of the dump, or will not be.
+    let (sender, is_reachable_known) = channel::<()>();
+    let mut make_trees = |sender: Sender<()>| {
+        let mut sender = Some(sender);
+        made = dump.dominators_after_reachable(&mut || drop(sender.take())).map(|_| ());
+        drop(sender);
+        if let (Some(old), Ok(())) = (old, &made) {
+            made = old.dominators().map(|_| ());
+        }
+    };
+    let reachable = |dump: &'d OpenDump| {
+        _ = is_reachable_known.recv();
+        dump.reachable()
+    };
+    // A thread of the pool waits for no other.
+    let prepared = if rayon::current_num_threads() == 1 || rayon::current_thread_index().is_some() {
+        make_trees(sender);
+        prepare_heaps(old, dump, options, &reachable)
     } else {
         // The trees go to the pool, for they wait for nobody; details are read under a lock.
         rayon::in_place_scope(|scope| {
-            scope.spawn(|_| make_trees());
-            prepare_heaps(old, dump, options)
+            scope.spawn(|_| make_trees(sender));
+            prepare_heaps(old, dump, options, &reachable)
         })
     };
     made?;
     let PreparedHeaps { mut new, old: mut before, twin_loaders: twins } = prepared?;
     dump.announce_phase(Phase::FindingSuspects);
-    let tree = dump.dominators()?.0;
-    let tree_of_old = old.map(|old| old.dominators()).transpose()?.map(|(tree, _)| tree);
-    let (rows, type_roles) = (&mut new.rows, &new.heap.type_roles);
-    let rows_of_old = before.as_mut().map(|before| &mut before.rows);
-    let ((), (children, children_of_old)) = rayon::join(
-        || merge_rows_of_keys(rows, rows_of_old, type_roles),
-        || (tree.children(), tree_of_old.map(|tree| tree.children())),
-    );
-    let of_old = old.zip(before).zip(children_of_old);
-    let before = of_old.map(|((old, heap), children)| AnalysedHeap::new(old, heap, children)).transpose()?;
-    let analysed = AnalysedHeap::new(dump, new, children)?;
+    merge_rows_of_keys(&mut new.rows, before.as_mut().map(|before| &mut before.rows), &new.heap.type_roles);
+    let before = old.zip(before).map(|(old, heap)| AnalysedHeap::new(old, heap)).transpose()?;
+    let analysed = AnalysedHeap::new(dump, new)?;
     let least_bytes = least_bytes()?;
+    // Not asked for before suspects are made, but by heaps with many causes.
+    let (described_causes, large_places, threshold_bytes) = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| _ = LazyLock::force(&analysed.children));
+        describe_causes(&analysed, before.as_ref(), twins.as_ref(), options, least_bytes)
+    });
+    let shows_exact_bytes = options.shows_exact_bytes;
+    Ok(DumpCauses {
+        analysed,
+        analysed_older: before,
+        described_causes,
+        large_places,
+        threshold_bytes,
+        shows_exact_bytes,
+    })
+}
+
+/// The causes, what else is large, and the least growth of a cause. O(objects).
+fn describe_causes<'d>(
+    analysed: &AnalysedHeap<'d>,
+    before: Option<&AnalysedHeap<'d>>,
+    twins: Option<&(String, String)>,
+    options: &LeaksOptions,
+    least_bytes: u64,
+) -> (Vec<DescribedCause>, Vec<GrownPlace>, u64) {
     let type_roles = &analysed.heap.type_roles;
     let alone = GrowthSearch::new(&analysed.rows, None, type_roles, Threshold::Bytes(least_bytes));
     let search = before
-        .as_ref()
         .map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
     let mut large = alone.find_grown_places(usize::MAX);
     analysed.cause_analysis().narrow_to_holders(&mut large, least_bytes);
@@ -110,15 +142,15 @@ pub(super) fn find_causes<'d>(
     };
     let threshold = search.threshold_bytes();
     let finder = CauseNamer {
-        analysed: &analysed,
-        analysed_older: before.as_ref(),
+        analysed,
+        analysed_older: before,
         search,
         shows_exact_bytes: options.shows_exact_bytes,
     };
     // With an older dump all of these grew, told or not.
     let mut grew: Vec<u32> = found.iter().flat_map(|grown| &grown.rows).copied().collect();
     let mut named = finder.name_grown_places(found);
-    named.extend(finder.name_left_over_loaders(twins.as_ref()));
+    named.extend(finder.name_left_over_loaders(twins));
     named.extend(finder.name_destroyed_activities());
     sort::rows_by_key(&mut named, |named| std::cmp::Reverse(named.grew_by_bytes));
     if before.is_some() {
@@ -126,14 +158,7 @@ pub(super) fn find_causes<'d>(
         let is_told = analysed.rows.mark_with_ancestors_and_descendants(&grew);
         large.retain(|grown| !grown.rows.iter().any(|&row| is_told[row as usize]));
     }
-    Ok(DumpCauses {
-        described_causes: named,
-        large_places: large,
-        threshold_bytes: threshold,
-        analysed,
-        analysed_older: before,
-        shows_exact_bytes: options.shows_exact_bytes,
-    })
+    (named, large, threshold)
 }
 
 /// Heaps with their best ways.
@@ -149,24 +174,31 @@ fn prepare_heaps<'d>(
     old: Option<&'d OpenDump>,
     dump: &'d OpenDump,
     options: &LeaksOptions,
+    reachable: &dyn Fn(&'d OpenDump) -> &'d NodeSet,
 ) -> Result<PreparedHeaps<'d>, AnswerError> {
+    let memory = |dump: &'d OpenDump| dump.graph().map(SearchMemory::new).ok_or(AnswerError::NeedsObjects);
+    // While others find out what roots reach.
+    let first_memory = memory(old.unwrap_or(dump))?;
     let mut symbols = SymbolTable::default();
     let mut classify = |dump: &'d OpenDump| -> Result<(ClassifiedHeap<'d>, LeftOverLoaders), AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NeedsObjects)?;
         let libraries = LibraryNames::of(dump.info().runtime(), &options.libraries).with_own(&options.mine);
         let heap = ClassifiedHeap::new(dump, graph, &libraries, &mut symbols);
-        let loaders = heap.find_left_over_loaders(dump);
+        let loaders = heap.find_left_over_loaders(&|| reachable(dump));
         Ok((heap, loaders))
     };
     let (mut new, mut loaders) = classify(dump)?;
     let mut old = old.map(|old| Ok::<_, AnswerError>((old, classify(old)?))).transpose()?;
     let twin_loaders = mark_surplus_twin_loaders(old.as_mut().map(|(_, (_, loaders))| loaders), &mut loaders);
-    let old = old.map(|(dump, (mut heap, loaders))| {
-        heap.left_over_loaders = loaders.left_over_nodes;
-        heap.find_best_paths(dump, &mut symbols)
-    });
     new.left_over_loaders = loaders.left_over_nodes;
-    Ok(PreparedHeaps { new: new.find_best_paths(dump, &mut symbols), old, twin_loaders })
+    let Some((old_dump, (mut heap, loaders))) = old else {
+        let new = new.find_best_paths(&|| reachable(dump), &mut symbols, first_memory);
+        return Ok(PreparedHeaps { new, old: None, twin_loaders });
+    };
+    heap.left_over_loaders = loaders.left_over_nodes;
+    let old = heap.find_best_paths(&|| reachable(old_dump), &mut symbols, first_memory);
+    let new = new.find_best_paths(&|| reachable(dump), &mut symbols, memory(dump)?);
+    Ok(PreparedHeaps { new, old: Some(old), twin_loaders })
 }
 
 impl DumpCauses<'_> {

@@ -9,9 +9,10 @@ use super::modules::{Modules, find_javascript_modules, owner_of_script};
 use super::symbols::SymbolTable;
 use super::type_roles::structural_names;
 use super::unnamed_references;
-use crate::analysis::dominators::{DominatorChildren, Dominators};
+use crate::analysis::dominators::{Dominators, LazyDominatorChildren};
 use crate::analysis::leaks::{
-    BestPaths, CauseAnalysis, CodeOwner, CostedReference, ObjectFacts, ReferenceCosts, RowTree, StartObject, TypeRole,
+    BestPaths, CauseAnalysis, CodeOwner, CostedReference, ObjectFacts, ReferenceCosts, RowTree, SearchMemory,
+    StartObject, TypeRole,
 };
 use crate::analysis::retained::RetainedSizes;
 use crate::answers::AnswerError;
@@ -20,7 +21,7 @@ use crate::answers::off_heap::off_heap_buffers;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::values::{ShownValue, ValueReader};
 use crate::dump::OpenDump;
-use crate::graph::{GraphNameId, HeapGraph, NodeId, RootKind};
+use crate::graph::{GraphNameId, HeapGraph, NodeId, NodeSet, RootKind};
 use crate::input::{ReferenceKinds, Runtime};
 
 /// A heap with its tree of best paths.
@@ -37,7 +38,7 @@ pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
     pub(in crate::answers::leaks) rows: RowTree,
     pub(in crate::answers::leaks) dominators: &'d Dominators,
     pub(in crate::answers::leaks) retained: &'d RetainedSizes,
-    pub(in crate::answers::leaks) children: DominatorChildren<'d>,
+    pub(in crate::answers::leaks) children: LazyDominatorChildren<'d>,
 }
 
 impl<'d> ClassifiedHeap<'d> {
@@ -94,21 +95,21 @@ impl<'d> ClassifiedHeap<'d> {
 }
 
 impl<'d> AnalysedHeap<'d> {
-    /// A heap with the best ways that were found in it, and its dominator tree turned round.
+    /// A heap with the best ways that were found in it.
     ///
     /// # Errors
     /// If there is not the memory for the dominator tree.
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
         HeapWithPaths { heap, paths, rows }: HeapWithPaths<'d>,
-        children: DominatorChildren<'d>,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
+        let children = dominators.children_when_asked();
         Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children })
     }
 
     /// The graph with its best ways, rows and dominator tree, to be asked about causes.
-    pub(in crate::answers::leaks) fn cause_analysis(&self) -> CauseAnalysis<'_> {
+    pub(in crate::answers::leaks) fn cause_analysis(&self) -> CauseAnalysis<'_, 'd> {
         CauseAnalysis {
             graph: self.heap.graph,
             best_paths: &self.paths,
@@ -124,25 +125,29 @@ impl<'d> ClassifiedHeap<'d> {
     /// Finds the best ways and merges them. O(objects + references).
     pub(in crate::answers::leaks) fn find_best_paths(
         mut self,
-        dump: &OpenDump,
+        reachable: &dyn Fn() -> &'d NodeSet,
         symbols: &mut SymbolTable,
+        memory: SearchMemory,
     ) -> HeapWithPaths<'d> {
         let facts = ObjectFacts {
             name_symbols: self.object_symbols(symbols),
             off_heap_bytes: std::mem::take(&mut self.off_heap_bytes),
         };
-        let (starts, mut ways) = self.start_objects_and_costs(dump, symbols);
-        let (paths, rows) = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts);
+        let (starts, mut ways) = self.start_objects_and_costs(reachable, symbols);
+        let (paths, rows) = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts, memory);
         drop(ways);
         self.off_heap_bytes = facts.off_heap_bytes;
         HeapWithPaths { heap: self, paths, rows }
     }
 
     /// Loaders that should be gone, of a Java heap.
-    pub(in crate::answers::leaks) fn find_left_over_loaders(&self, dump: &OpenDump) -> LeftOverLoaders {
+    pub(in crate::answers::leaks) fn find_left_over_loaders(
+        &self,
+        reachable: &dyn Fn() -> &'d NodeSet,
+    ) -> LeftOverLoaders {
         match self.runtime {
             Some(Runtime::Java) if !self.graph.types().class_objects().is_empty() => {
-                LeftOverLoaders::find(self, dump.reachable())
+                LeftOverLoaders::find(self, reachable())
             }
             _ => LeftOverLoaders::default(),
         }
@@ -151,21 +156,21 @@ impl<'d> ClassifiedHeap<'d> {
     /// The objects at which ways begin, and what each reference costs.
     fn start_objects_and_costs<'h>(
         &'h self,
-        dump: &OpenDump,
+        reachable: &dyn Fn() -> &'d NodeSet,
         symbols: &'h mut SymbolTable,
     ) -> (Vec<StartObject>, Box<dyn ReferenceCosts + 'h>) {
         let has_classes = !self.graph.types().class_objects().is_empty();
         if let Some(kinds) = &self.reference_kinds {
-            let starts = javascript::start_objects(self, dump.reachable(), symbols);
+            let starts = javascript::start_objects(self, reachable, symbols);
             return (starts, Box::new(JavaScriptReferenceCosts::new(self, &**kinds, symbols)));
         }
         match self.runtime {
             Some(Runtime::Java) if has_classes => (
-                java::start_objects(self, dump.reachable(), symbols),
+                java::start_objects(self, reachable(), symbols),
                 Box::new(java::JavaReferenceCosts::new(self, symbols)),
             ),
             _ => (
-                unnamed_references::start_objects(self, dump.reachable(), symbols),
+                unnamed_references::start_objects(self, reachable, symbols),
                 Box::new(unnamed_references::UnnamedReferenceCosts::new(self)),
             ),
         }

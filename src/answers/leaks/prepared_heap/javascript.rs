@@ -220,9 +220,9 @@ impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
 }
 
 /// Modules, what is global, and the categories of the engine.
-pub(super) fn start_objects(
+pub(super) fn start_objects<'d>(
     heap: &ClassifiedHeap<'_>,
-    reachable: &NodeSet,
+    reachable: &dyn Fn() -> &'d NodeSet,
     symbols: &mut SymbolTable,
 ) -> Vec<StartObject> {
     let (module, global, category) = (symbols.intern("module"), symbols.intern("global"), symbols.intern("category"));
@@ -230,7 +230,7 @@ pub(super) fn start_objects(
         RootKind::Static => StartObject { node: root.node, cost: GLOBAL_START_COST, label: global },
         _ => StartObject { node: root.node, cost: ROOT_CATEGORY_COST, label: category },
     });
-    let modules = heap.modules.iter().filter(|(node, _)| reachable.contains(**node));
+    let modules = heap.modules.iter().filter(|(node, _)| reachable().contains(**node));
     let modules = modules.map(|(&node, file)| {
         let cost = match owner_of_script(file) {
             CodeOwner::Application => MODULE_OF_PROGRAM_COST,

@@ -90,9 +90,9 @@ impl UnnamedReferenceCosts<'_> {
 }
 
 /// Roots, a static variable of the program before all others.
-pub(super) fn start_objects(
+pub(super) fn start_objects<'d>(
     heap: &ClassifiedHeap<'_>,
-    reachable: &NodeSet,
+    reachable: &dyn Fn() -> &'d NodeSet,
     symbols: &mut SymbolTable,
 ) -> Vec<StartObject> {
     let graph = heap.graph;
@@ -141,6 +141,7 @@ pub(super) fn start_objects(
             cost: LOCAL_OR_THREAD_COST,
             label: symbols.intern("thread"),
         }));
+        let reachable = reachable();
         starts.retain(|start| reachable.contains(start.node));
     }
     starts
