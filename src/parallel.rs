@@ -6,9 +6,10 @@ use std::sync::mpsc::sync_channel;
 
 /// Items that a thread takes at once, at least.
 const MIN_PIECE_ITEMS: usize = 4096;
-/// Items that go from one thread to another at once, and batches of them that wait.
+/// Items that go from one thread to another at once, and batches of them that wait: as many as come while a table of the
+/// other thread grows.
 const BATCH_ITEMS: usize = 1 << 14;
-const MAX_WAITING_BATCHES: usize = 8;
+const MAX_WAITING_BATCHES: usize = 64;
 
 /// Items in each piece of so many.
 fn piece_length(count: usize) -> usize {

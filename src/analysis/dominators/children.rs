@@ -108,7 +108,8 @@ impl<'a> DominatorChildren<'a> {
     pub fn for_each_below(&self, from: DominatorNode, mut take: impl FnMut(DominatorNode)) {
         let mut open = vec![from];
         while let Some(number) = open.pop() {
-            if let (Some(ahead), ChildLists::Csr { starts, .. }) = (open.len().checked_sub(PREFETCH_DISTANCE), &self.0) {
+            if let (Some(ahead), ChildLists::Csr { starts, .. }) = (open.len().checked_sub(PREFETCH_DISTANCE), &self.0)
+            {
                 prefetch(starts, open[ahead].index());
             }
             for below in self.of(number) {

@@ -1,5 +1,7 @@
 //! From rows that grew to causes: figures from the dominator tree, and what is one cause told once.
 
+use std::ops::Range;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::best_paths::BestPaths;
@@ -9,6 +11,7 @@ use super::type_role::{CodeOwner, TypeRole};
 use crate::analysis::dominators::{DominatorNode, DominatorWalkStep, Dominators, LazyDominatorChildren};
 use crate::analysis::retained::RetainedSizes;
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
+use crate::parallel;
 
 /// Two causes are one where the objects of one refer to this share of the elements of the other: an index beside a list.
 const MIN_SHARED_ELEMENT_SHARE: f64 = 0.5;
@@ -261,18 +264,25 @@ impl CauseAnalysis<'_, '_> {
         // By cause: how many of the others' elements it refers to.
         let mut met = vec![vec![0u64; causes.len()]; causes.len()];
         let mut is_met = vec![NodeSet::new(self.graph.node_count()); causes.len()];
-        for node in self.graph.nodes() {
-            let within = self.rows.row_of(node).map_or(0, |row| causes_of[row as usize]);
-            let targets = if within == 0 { &[] } else { self.graph.strong_references(node) };
-            for &to in targets {
-                let Some(row) = self.rows.row_of(to) else { continue };
-                let other = cause_of_element[row as usize];
-                let mut left = if other == NO_SET { 0 } else { within & !(1 << other) };
-                while left != 0 {
-                    let at = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    met[at][other as usize] += u64::from(is_met[at].insert(to));
+        let find = |nodes: Range<usize>| {
+            let mut found: Vec<(u64, u32, NodeId)> = Vec::new();
+            for node in nodes.map(NodeId::new) {
+                let within = self.rows.row_of(node).map_or(0, |row| causes_of[row as usize]);
+                let targets = if within == 0 { &[] } else { self.graph.strong_references(node) };
+                for &to in targets {
+                    let other = self.rows.row_of(to).map_or(NO_SET, |row| cause_of_element[row as usize]);
+                    let others = if other == NO_SET { 0 } else { within & !(1 << other) };
+                    found.extend((others != 0).then_some((others, other, to)));
                 }
+            }
+            found
+        };
+        let found = parallel::map(parallel::pieces(self.graph.node_count()), &find);
+        for (mut left, other, to) in found.into_iter().flatten() {
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                met[at][other as usize] += u64::from(is_met[at].insert(to));
             }
         }
         let mut is_gone = vec![false; causes.len()];

@@ -181,7 +181,8 @@ impl RowTree {
             let all = totals_by_symbol.entry(type_role.symbol).or_default();
             *all = (all.0 + objects, all.1.saturating_add(bytes));
         }
-        let (child_starts, children) = children_by_row(&rows);
+        let (mut child_starts, mut children) = (Vec::new(), Vec::new());
+        list_children(&rows, &mut child_starts, &mut children);
         (paths, RowTree { rows, rows_by_node, child_starts, children, totals_by_symbol })
     }
 
@@ -225,7 +226,9 @@ impl RowTree {
         parallel::for_each_piece(&mut self.rows_by_node, &|_, rows| {
             rows.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = number[*row as usize]);
         });
-        (self.child_starts, self.children) = children_by_row(&self.rows);
+        self.child_starts.clear();
+        self.children.clear();
+        list_children(&self.rows, &mut self.child_starts, &mut self.children);
     }
 
     /// The rows, each behind its parent.
@@ -341,18 +344,17 @@ fn row_to_fold_into(
     None
 }
 
-/// Rows by their parent.
-fn children_by_row(rows: &[MergedRow]) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0u32; rows.len() + 1];
+/// Rows by their parent, into empty lists.
+fn list_children(rows: &[MergedRow], starts: &mut Vec<u32>, list: &mut Vec<u32>) {
+    starts.resize(rows.len() + 1, 0);
+    list.resize(rows.len() - 1, 0);
     rows.iter().skip(1).for_each(|row| starts[row.parent as usize] += 1);
     for at in 1..starts.len() {
         starts[at] += starts[at - 1];
     }
-    let mut list = vec![0; rows.len() - 1];
     for (at, row) in rows.iter().enumerate().skip(1).rev() {
         let start = &mut starts[row.parent as usize];
         *start -= 1;
         list[*start as usize] = at as u32;
     }
-    (starts, list)
 }

@@ -132,8 +132,8 @@ fn describe_causes<'d>(
 ) -> (Vec<DescribedCause>, Vec<GrownPlace>, u64) {
     let type_roles = &analysed.heap.type_roles;
     let alone = GrowthSearch::new(&analysed.rows, None, type_roles, Threshold::Bytes(least_bytes));
-    let search = before
-        .map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
+    let search =
+        before.map(|before| GrowthSearch::new(&analysed.rows, Some(&before.rows), type_roles, options.threshold));
     let mut large = alone.find_grown_places(usize::MAX);
     analysed.cause_analysis().narrow_to_holders(&mut large, least_bytes);
     let (found, search) = match &search {
@@ -141,12 +141,7 @@ fn describe_causes<'d>(
         None => (large.drain(..large.len().min(MAX_CAUSES)).collect(), &alone),
     };
     let threshold = search.threshold_bytes();
-    let finder = CauseNamer {
-        analysed,
-        analysed_older: before,
-        search,
-        shows_exact_bytes: options.shows_exact_bytes,
-    };
+    let finder = CauseNamer { analysed, analysed_older: before, search, shows_exact_bytes: options.shows_exact_bytes };
     // With an older dump all of these grew, told or not.
     let mut grew: Vec<u32> = found.iter().flat_map(|grown| &grown.rows).copied().collect();
     let mut named = finder.name_grown_places(found);
