@@ -71,6 +71,8 @@ pub use details::{
 pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
+pub use hprof::details::counted_instances::CountedInstances;
+pub(crate) use hprof::details::counted_instances::{CountedInstance, RawValue, ReferredObject, ReferredString};
 pub use info::{FormatInfo, Loss, SnapshotInfo};
 pub(crate) use java_types::PRIMITIVES;
 pub(crate) use names_only::NamesOnly;

@@ -1,6 +1,7 @@
 //! Single objects, read again when they are printed: values of fields, names of references, what they say.
 
 pub(super) mod contents;
+pub(crate) mod counted_instances;
 pub(super) mod finder;
 pub(super) mod many_fields;
 pub(super) mod object_pass;

@@ -6,12 +6,12 @@ use super::finder::RecordFinder;
 use super::object_pass::{ArrayHead, ObjectVisitor, visit_objects};
 use super::shown_values::{CharacterRange, characters_in};
 use super::values::content_key_of;
-use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
+use crate::graph::{BuildError, FieldKind, HeapGraph, MemoryShare, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, StringColumns, Text};
 
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
-const MAX_ARRAY_BYTES: usize = 64 << 20;
+pub const MAX_ARRAY_BYTES: usize = 64 << 20;
 
 /// Strings by the arrays that hold their characters.
 struct StringsByArray<'g> {
@@ -44,34 +44,60 @@ impl<'g> StringsByArray<'g> {
     }
 }
 
-/// Calls something with each array of characters: its number and its bytes, of one in pieces the first `most_bytes`
-/// together.
-struct CharacterArrayVisitor<'p, F> {
-    by_array: &'p StringsByArray<'p>,
+/// Calls something with each array of characters that has a number: its number and its bytes, of one in pieces the first
+/// `most_bytes` together.
+pub struct CharacterArrayVisitor<L, S, F> {
+    number_of: L,
     most_bytes: usize,
+    state: S,
     visit: F,
     current_array_number: usize,
     gathered_bytes: Vec<u8>,
+    /// Of what is gathered; the error once there is no memory for it.
+    share: MemoryShare,
+    error: Option<BuildError>,
 }
 
-impl<F: Fn(usize, &ArrayHead, &[u8]) + Send> ObjectVisitor for CharacterArrayVisitor<'_, F> {
+impl<L, S, F> CharacterArrayVisitor<L, S, F> {
+    /// `number_of`: the number of the array of an id; `state`: what `visit` is called with.
+    pub fn new(number_of: L, most_bytes: usize, state: S, visit: F, share: MemoryShare) -> Self {
+        let (gathered_bytes, error) = (Vec::new(), None);
+        CharacterArrayVisitor { number_of, most_bytes, state, visit, current_array_number: 0, gathered_bytes, share, error }
+    }
+
+    /// What `visit` was called with. Error: if there was no memory for an array.
+    pub fn into_state(self) -> Result<S, ReadError> {
+        self.error.map_or(Ok(self.state), |error| Err(error.into()))
+    }
+}
+
+impl<L, S, F> ObjectVisitor for CharacterArrayVisitor<L, S, F>
+where
+    L: FnMut(u64) -> Option<usize> + Send,
+    S: Send,
+    F: Fn(&mut S, usize, &ArrayHead, &[u8]) + Send,
+{
     fn visit_array(&mut self, array: &ArrayHead) -> bool {
         if !matches!(array.element_kind, FieldKind::Byte | FieldKind::Char) {
             return false;
         }
         self.gathered_bytes.clear();
-        let number = self.by_array.graph.node_of_id(array.id).and_then(|node| self.by_array.array_numbers.number(node));
-        number.inspect(|&number| self.current_array_number = number).is_some()
+        (self.number_of)(array.id).inspect(|&number| self.current_array_number = number).is_some()
     }
 
     fn visit_elements(&mut self, array: &ArrayHead, bytes: &[u8], is_last: bool) {
         if is_last && self.gathered_bytes.is_empty() {
-            return (self.visit)(self.current_array_number, array, bytes);
+            return (self.visit)(&mut self.state, self.current_array_number, array, bytes);
         }
         let room = self.most_bytes.saturating_sub(self.gathered_bytes.len()).min(bytes.len());
-        self.gathered_bytes.extend_from_slice(&bytes[..room]);
+        // Its room doubles as it grows.
+        let error = self.share.set_held_bytes(2 * (self.gathered_bytes.len() + room) as u64).err();
+        self.error = self.error.take().or(error);
+        if self.error.is_none() {
+            self.gathered_bytes.extend_from_slice(&bytes[..room]);
+        }
         if is_last {
-            (self.visit)(self.current_array_number, array, &self.gathered_bytes);
+            (self.visit)(&mut self.state, self.current_array_number, array, &self.gathered_bytes);
         }
     }
 }
@@ -83,14 +109,9 @@ fn visit_character_arrays(
     most_bytes: usize,
     see: impl Fn(usize, &ArrayHead, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
-    let see = &see;
-    let make = || CharacterArrayVisitor {
-        by_array,
-        most_bytes,
-        visit: see,
-        current_array_number: 0,
-        gathered_bytes: Vec::new(),
-    };
+    let number_of = |id| by_array.graph.node_of_id(id).and_then(|node| by_array.array_numbers.number(node));
+    let see = |(): &mut (), number, array: &ArrayHead, bytes: &[u8]| see(number, array, bytes);
+    let make = || CharacterArrayVisitor::new(number_of, most_bytes, (), see, MemoryShare::default());
     visit_objects(&finder.places, &finder.reread, make).map(|_| ())
 }
 

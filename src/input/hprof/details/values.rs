@@ -27,8 +27,14 @@ pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_
 
 /// The same of a kind that is no reference.
 fn primitive_at(kind: FieldKind, bytes: &[u8], at: usize) -> Option<Value> {
-    let bytes = bytes.get(at..at.checked_add(kind.bytes(0) as usize)?)?;
-    Some(primitive_value(kind, bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))))
+    raw_value_at(kind, bytes, at, 0).map(|raw| primitive_value(kind, raw))
+}
+
+/// The bytes of the value of a field, in the low ones of a number; of a reference the id.
+#[inline]
+pub fn raw_value_at(kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(kind.bytes(id_bytes as u32) as usize)?)?;
+    Some(bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte)))
 }
 
 /// The whole number, truth value or unit of a field; `None` for others, and where the record is too short.
