@@ -2,10 +2,10 @@
 //! done by [`read`](super::read()) around it.
 
 use super::details::ObjectDetails;
-use super::hprof::details::counted_instances::CountedInstances;
 use super::diagnostics::{Diagnostics, ProblemCode};
 use super::error::{Position, ReadError};
 use super::gzip_members::UNPACKING_MEMORY_BYTES_PER_THREAD;
+use super::hprof::details::counted_instances::CountedInstances;
 use super::info::FormatInfo;
 use super::options::{ReadOptions, Rules};
 use super::problem_codes::{self, GraphCodes};

@@ -86,6 +86,11 @@ impl FieldFigures {
         self.figures.iter().map(|&(function, place)| (function, &*self.paths[place].0))
     }
 
+    /// The fields, each once: the path as it was written, and its steps.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&str, &[PathStep])> {
+        self.paths.iter().map(|(text, steps)| (&**text, &steps[..]))
+    }
+
     /// Figures of each group. One pass over the values of the dump; 100 bytes for each group and field, and 8 bytes for each
     /// object whose field refers to another, which may be a number in a box.
     pub(super) fn compute(
@@ -140,13 +145,19 @@ impl FieldFigures {
                 number.into_iter().for_each(|number| totals[slot as usize].add_number(number));
             }
         })?;
+        self.check_numbers(&totals, &holds_others)?;
+        Ok(totals)
+    }
+
+    /// Error: if a field has no number in any group, and something else in one.
+    pub(super) fn check_numbers(&self, totals: &[FieldTotals], holds_others: &[AtomicBool]) -> Result<(), AnswerError> {
         for (at, (path, _)) in self.paths.iter().enumerate() {
-            let has_numbers = totals.iter().skip(at).step_by(fields).any(|total| total.count > 0);
+            let has_numbers = totals.iter().skip(at).step_by(self.paths.len()).any(|total| total.count > 0);
             if !has_numbers && holds_others[at].load(AtomicOrdering::Relaxed) {
                 return Err(AnswerError::NoNumbers(path.to_string()));
             }
         }
-        Ok(totals)
+        Ok(())
     }
 
     /// The figures of a group, of these totals of all groups and so many objects.
@@ -168,14 +179,14 @@ impl FieldFigures {
 }
 
 /// Notes a value that is there and can be no number: what is not a number (NaN) is one of a field of numbers.
-fn note_if_other(holds_others: &AtomicBool, value: &Value) {
+pub(super) fn note_if_other(holds_others: &AtomicBool, value: &Value) {
     if matches!(value, Value::Boolean(_) | Value::Char(_) | Value::Text(_)) {
         holds_others.store(true, AtomicOrdering::Relaxed);
     }
 }
 
 /// The number that a value is; `None` for all else, and for what is not a number (NaN).
-fn number_of(value: &Value) -> Option<FieldNumber> {
+pub(super) fn number_of(value: &Value) -> Option<FieldNumber> {
     match value {
         Value::Integer(number) => Some(FieldNumber::Integer((*number).into())),
         Value::Float(number) if !number.is_nan() => Some(FieldNumber::Double(f64::from(*number))),
@@ -197,20 +208,63 @@ pub(super) struct FieldTotals {
 }
 
 impl FieldTotals {
-    fn add_number(&mut self, number: FieldNumber) {
-        self.count += 1;
+    pub(super) fn add_number(&mut self, number: FieldNumber) {
+        self.add_repeated(number, 1);
+    }
+
+    /// Adds a number that so many objects have.
+    pub(super) fn add_repeated(&mut self, number: FieldNumber, times: u64) {
+        self.count += times;
         match number {
-            FieldNumber::Integer(number) => self.integers = self.integers.saturating_add(number),
+            FieldNumber::Integer(number) => {
+                self.integers = self.integers.saturating_add(number.saturating_mul(times.into()))
+            }
             FieldNumber::Double(number) => {
                 self.has_doubles = true;
-                self.doubles = add_rounded(self.doubles, number);
+                let product = number * times as f64;
+                self.doubles = add_rounded(self.doubles, product);
+                if times > 1 && product.is_finite() {
+                    // What the product was rounded off by.
+                    self.doubles = add_rounded(self.doubles, number.mul_add(times as f64, -product));
+                }
             }
         }
+        self.widen(number, number);
+    }
+
+    /// Adds the numbers of other objects.
+    pub(super) fn merge(&mut self, other: &FieldTotals) {
+        self.count += other.count;
+        self.integers = self.integers.saturating_add(other.integers);
+        self.doubles = add_rounded(add_rounded(self.doubles, other.doubles.0), other.doubles.1);
+        self.has_doubles |= other.has_doubles;
+        other.least_and_largest.into_iter().for_each(|(least, largest)| self.widen(least, largest));
+    }
+
+    /// Totals of groups of types, from those of types: of each all its fields.
+    pub(super) fn by_group<'g>(
+        of_types: &[FieldTotals],
+        type_count: usize,
+        groups: impl Iterator<Item = &'g [usize]>,
+    ) -> Vec<FieldTotals> {
+        let fields = of_types.len() / type_count.max(1);
+        let mut totals = Vec::new();
+        for types in groups {
+            let start = totals.len();
+            totals.resize(start + fields, FieldTotals::default());
+            for &at in types {
+                totals[start..].iter_mut().zip(&of_types[at * fields..]).for_each(|(total, own)| total.merge(own));
+            }
+        }
+        totals
+    }
+
+    fn widen(&mut self, smaller: FieldNumber, larger: FieldNumber) {
         self.least_and_largest = Some(match self.least_and_largest {
-            None => (number, number),
+            None => (smaller, larger),
             Some((least, largest)) => (
-                if number.total_order(&least) == Ordering::Less { number } else { least },
-                if number.total_order(&largest) == Ordering::Greater { number } else { largest },
+                if smaller.total_order(&least) == Ordering::Less { smaller } else { least },
+                if larger.total_order(&largest) == Ordering::Greater { larger } else { largest },
             ),
         });
     }

@@ -14,12 +14,12 @@ use crate::filter::{
     FieldPathValue, FieldSelection, PathEnd, PathStep, types_with_field, visit_path_ends, visit_shown_values,
 };
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeSet};
-use crate::input::{ContentKey, ShownValue, Value, WantedContents};
+use crate::input::{ContentKey, ShownValue, Text, Value, WantedContents};
 
 /// Objects whose type has no field of the first name.
 const NO_FIELD_NAME: &str = "(no such field)";
 const NULL_NAME: &str = "(null)";
-const NULL_GROUP: u32 = 1;
+pub(in crate::answers) const NULL_GROUP: u32 = 1;
 
 /// Names of the groups, and by object its group. One pass over the values of the dump, and what the objects at the ends of the
 /// path say; 8 bytes for each object, and the names of the groups. Texts longer than what is shown of them, and those with
@@ -37,7 +37,7 @@ pub(in crate::answers) fn groups_by_field(
     dump.check_rows_memory(count as u64, 8)?;
     let has_field = types_with_field(graph, first_name);
     let mut found = FieldGroups {
-        names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(),
+        groups: GroupNames::with_no_field_and_null(),
         group_of_node: graph.node_types(0..count).map(|type_id| has_field[type_id.index()].into()).collect(),
         referring_nodes: NodeSet::new(count),
         target_nodes: NodeSet::new(count),
@@ -53,7 +53,7 @@ pub(in crate::answers) fn groups_by_field(
     };
     visit_path_ends(dump, graph, &[path.to_vec()], &add)?;
     found.resolve_targets(dump, graph)?;
-    Ok((found.names, found.group_of_node))
+    Ok((found.groups.names, found.group_of_node))
 }
 
 /// A value that is no text.
@@ -72,36 +72,24 @@ enum GroupKey {
     Object(NodeId),
 }
 
-/// Groups that were met, and which object is in which.
+/// Names of groups by what they say, whatever is in them.
 #[derive(Debug, Default)]
-struct FieldGroups {
-    names: Vec<String>,
+pub(in crate::answers) struct GroupNames {
+    pub(in crate::answers) names: Vec<String>,
     group_by_key: FxHashMap<GroupKey, u32>,
     /// Groups whose names are texts, by these.
     groups_of_texts: HashTable<u32>,
     text_hasher: RandomState,
-    /// Group of an object; where its field refers to another object that one, until it is known what that says.
-    group_of_node: Vec<u32>,
-    /// Objects whose fields refer to others.
-    referring_nodes: NodeSet,
-    /// The objects that they refer to.
-    target_nodes: NodeSet,
 }
 
-impl FieldGroups {
-    fn add_path_end(&mut self, end: &PathEnd) {
-        self.group_of_node[end.node.index()] = match &end.value {
-            Value::Object(target) => {
-                self.referring_nodes.insert(end.node);
-                self.target_nodes.insert(*target);
-                target.index() as u32
-            }
-            value => self.group_of_value(value),
-        };
+impl GroupNames {
+    /// Of objects without the field, and with null there.
+    pub(in crate::answers) fn with_no_field_and_null() -> Self {
+        GroupNames { names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(), ..GroupNames::default() }
     }
 
     /// The group of a value that is no reference to an object.
-    fn group_of_value(&mut self, value: &Value) -> u32 {
+    pub(in crate::answers) fn group_of_value(&mut self, value: &Value) -> u32 {
         let key = match value {
             Value::Null | Value::Object(_) | Value::Dangling(_) => return NULL_GROUP,
             Value::Text(text) => return self.group_of_text(text),
@@ -125,7 +113,7 @@ impl FieldGroups {
     }
 
     fn group_of_text(&mut self, text: &str) -> u32 {
-        let FieldGroups { names, groups_of_texts, text_hasher, .. } = self;
+        let GroupNames { names, groups_of_texts, text_hasher, .. } = self;
         let hash = |text: &str| text_hasher.hash_one(text);
         let entry = groups_of_texts.entry(
             hash(text),
@@ -143,6 +131,56 @@ impl FieldGroups {
         }
     }
 
+    /// The group of the text of a string; `key` is that of all its characters, where more than the text is compared.
+    pub(in crate::answers) fn group_of_string(&mut self, text: Text, key: impl FnOnce() -> ContentKey) -> u32 {
+        match is_compared_by_key(&text) {
+            true => self.group_of_key(GroupKey::WholeText(key()), || text.text),
+            false => self.group_of_text(&text.text),
+        }
+    }
+
+    /// Takes the groups of another over. Returns for each of them the group that it is here.
+    pub(in crate::answers) fn absorb(&mut self, mut other: GroupNames) -> Vec<u32> {
+        let mut groups = vec![0; other.names.len()];
+        for (key, group) in other.group_by_key {
+            groups[group as usize] = self.group_of_key(key, || std::mem::take(&mut other.names[group as usize]));
+        }
+        for group in other.groups_of_texts {
+            groups[group as usize] = self.group_of_text(&other.names[group as usize]);
+        }
+        groups
+    }
+}
+
+/// Texts that are cut or have halves of characters do not tell all that is to be compared.
+fn is_compared_by_key(text: &Text) -> bool {
+    text.is_cut || text.text.contains(char::REPLACEMENT_CHARACTER)
+}
+
+/// Groups that were met, and which object is in which.
+#[derive(Debug, Default)]
+struct FieldGroups {
+    groups: GroupNames,
+    /// Group of an object; where its field refers to another object that one, until it is known what that says.
+    group_of_node: Vec<u32>,
+    /// Objects whose fields refer to others.
+    referring_nodes: NodeSet,
+    /// The objects that they refer to.
+    target_nodes: NodeSet,
+}
+
+impl FieldGroups {
+    fn add_path_end(&mut self, end: &PathEnd) {
+        self.group_of_node[end.node.index()] = match &end.value {
+            Value::Object(target) => {
+                self.referring_nodes.insert(end.node);
+                self.target_nodes.insert(*target);
+                target.index() as u32
+            }
+            value => self.groups.group_of_value(value),
+        };
+    }
+
     /// Gives the objects whose fields refer to others the groups of what those say.
     fn resolve_targets(&mut self, dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
         let targets: Vec<NodeId> = graph.nodes().filter(|&node| self.target_nodes.contains(node)).collect();
@@ -153,11 +191,11 @@ impl FieldGroups {
         let mut long_texts: Vec<(NodeId, String)> = Vec::new();
         visit_shown_values(dump, graph, &targets, |node, said| {
             group_of_target[node.index()] = match said {
-                Some(ShownValue::Text(text)) if text.is_cut || text.text.contains(char::REPLACEMENT_CHARACTER) => {
+                Some(ShownValue::Text(text)) if is_compared_by_key(&text) => {
                     return long_texts.push((node, text.text));
                 }
-                Some(ShownValue::Text(text) | ShownValue::Name(text)) => self.group_of_text(&text.text),
-                Some(ShownValue::Primitive(value)) => self.group_of_value(&value),
+                Some(ShownValue::Text(text) | ShownValue::Name(text)) => self.groups.group_of_text(&text.text),
+                Some(ShownValue::Primitive(value)) => self.groups.group_of_value(&value),
                 _ => self.group_of_object(graph, node),
             }
         })?;
@@ -168,7 +206,7 @@ impl FieldGroups {
             for (node, text) in long_texts {
                 let key = strings.find(node).map(|at| strings.key(at)).filter(|key| key.is_known());
                 group_of_target[node.index()] = match key {
-                    Some(key) => self.group_of_key(GroupKey::WholeText(key), || text),
+                    Some(key) => self.groups.group_of_key(GroupKey::WholeText(key), || text),
                     None => self.group_of_object(graph, node),
                 };
             }
@@ -181,7 +219,7 @@ impl FieldGroups {
     }
 
     fn group_of_object(&mut self, graph: &HeapGraph, node: NodeId) -> u32 {
-        self.group_of_key(GroupKey::Object(node), || {
+        self.groups.group_of_key(GroupKey::Object(node), || {
             shown_field_value(graph, &FieldPathValue::Object(node)).plain_text()
         })
     }

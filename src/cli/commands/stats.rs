@@ -8,7 +8,9 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::histogram::{FailOverLimit, FieldFigures, FieldFunction, histogram_of_counted_types};
+use crate::answers::histogram::{
+    FailOverLimit, FieldFigures, FieldFunction, histogram_of_counted_types, missing_fields_of_counted,
+};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwnership, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
@@ -151,9 +153,14 @@ fn histogram_by_counting(
     file: Option<&str>,
 ) -> Result<Histogram> {
     let options = args.with_order(options, false, false)?;
-    let counted = count_types(session, input, file, &args.common.input.read)?;
+    let counted = count_types(session, input, file, &args.common.input, args.reads_fields())?;
+    if args.reads_fields() && counted.instances.is_none() {
+        args.refuse_shallow_fields()?;
+    }
     if !args.common.input.read.quiet {
         print_problems_of_counted(session, &counted.diagnostics, file);
+        let missing = missing_fields_of_counted(&counted, &options);
+        missing.iter().for_each(|note| session.print_note("note", file, note));
     }
     histogram_of_counted_types(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
@@ -244,10 +251,9 @@ impl Args {
             bail!("--fail-over limits types, or functions and lines with all they called: leave --by out");
         }
         self.scope.refuse_types_beside_type_limits(!size_limits.is_empty())?;
-        if self.shallow && !matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
-            let fields = self.by.field.iter().flat_map(FieldSelection::paths);
-            let by = fields.last().unwrap_or(self.by.group.name());
-            bail!("--shallow counts types only: leave it out to group by {by}");
+        let of_types = matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_));
+        if self.shallow && !of_types && self.by.group != GroupBy::Field {
+            self.refuse_shallow_groups()?;
         }
         if !self.by.group.is_by_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
@@ -262,9 +268,8 @@ impl Args {
             bail!("--off-heap is of objects in groups: leave --shallow and --by owner out");
         }
         let field_figures = self.field_figures()?;
-        if !field_figures.is_empty() && (self.shallow || self.by.group.is_by_owner()) {
-            let other = if self.shallow { "--shallow" } else { "--by owner" };
-            bail!("--sum, --min, --max and --mean are of objects in groups: leave {other} out");
+        if !field_figures.is_empty() && self.by.group.is_by_owner() {
+            bail!("--sum, --min, --max and --mean are of objects in groups: leave --by owner out");
         }
         let libraries = parse_patterns("--library", &self.library, false)?;
         let type_ownership = TypeOwnership { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
@@ -294,6 +299,20 @@ impl Args {
             }
         }
         Ok(figures)
+    }
+
+    fn refuse_shallow_groups(&self) -> Result<()> {
+        let fields = self.by.field.iter().flat_map(FieldSelection::paths);
+        let by = fields.last().unwrap_or(self.by.group.name());
+        bail!("--shallow counts types only: leave it out to group by {by}");
+    }
+
+    /// The error for fields of a format of which only types are counted.
+    fn refuse_shallow_fields(&self) -> Result<()> {
+        if self.by.field.is_some() {
+            self.refuse_shallow_groups()?;
+        }
+        bail!("--sum, --min, --max and --mean are of objects in groups: leave --shallow out");
     }
 
     /// Returns true if values of fields are asked for.

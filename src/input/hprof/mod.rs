@@ -152,8 +152,7 @@ impl Reader for Hprof {
         let classes = std::mem::take(&mut *classes);
         let texts = std::mem::take(&mut parsed.reader.texts);
         let budget = reading.budget.clone();
-        reading.counted_instances =
-            Some(CountedInstances { places, reread, classes, texts, counted_classes, budget });
+        reading.counted_instances = Some(CountedInstances { places, reread, classes, texts, counted_classes, budget });
         Ok(ParsedTypes { extent, types, origins, section_names: sections })
     }
 }

@@ -265,7 +265,12 @@ impl CountedInstances {
     }
 
     /// The name of a string that has no characters: its id and the name of its type.
-    pub(crate) fn name_of_textless(&self, id: u64, string: &ReferredString, type_name: impl Fn(u32) -> String) -> String {
+    pub(crate) fn name_of_textless(
+        &self,
+        id: u64,
+        string: &ReferredString,
+        type_name: impl Fn(u32) -> String,
+    ) -> String {
         format!("{} {}", IdStyle::Prefixed.format(id), type_name(string.type_index))
     }
 }

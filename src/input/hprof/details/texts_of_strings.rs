@@ -62,7 +62,16 @@ impl<L, S, F> CharacterArrayVisitor<L, S, F> {
     /// `number_of`: the number of the array of an id; `state`: what `visit` is called with.
     pub fn new(number_of: L, most_bytes: usize, state: S, visit: F, share: MemoryShare) -> Self {
         let (gathered_bytes, error) = (Vec::new(), None);
-        CharacterArrayVisitor { number_of, most_bytes, state, visit, current_array_number: 0, gathered_bytes, share, error }
+        CharacterArrayVisitor {
+            number_of,
+            most_bytes,
+            state,
+            visit,
+            current_array_number: 0,
+            gathered_bytes,
+            share,
+            error,
+        }
     }
 
     /// What `visit` was called with. Error: if there was no memory for an array.
