@@ -1,7 +1,6 @@
 //! Sums, least, largest and mean values of fields by group: `--sum .size`, `--mean .user.age`.
 
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicBool, Ordering as AtomicOrdering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answers::AnswerError;
@@ -103,7 +102,6 @@ impl FieldFigures {
         let slots = groups.names.len().saturating_mul(fields);
         dump.check_rows_memory(slots as u64, size_of::<FieldTotals>() as u64)?;
         let totals = Mutex::new((vec![FieldTotals::default(); slots], Vec::<(NodeId, u32)>::new()));
-        let holds_others: Vec<AtomicBool> = self.paths.iter().map(|_| AtomicBool::new(false)).collect();
         let paths: Vec<Vec<PathStep>> = self.paths.iter().map(|(_, steps)| steps.clone()).collect();
         let slot_of = |node: NodeId, path: usize| {
             let group = groups.group_of(node) as usize;
@@ -111,17 +109,14 @@ impl FieldFigures {
         };
         let add = |ends: &[PathEnd]| {
             let slots = ends.iter().filter_map(|end| Some((slot_of(end.node, end.path_index)?, &end.value)));
-            let of_groups: Vec<(usize, &Value)> = slots
-                .inspect(|(slot, value)| note_if_other(&holds_others[slot % fields], value))
-                .filter(|(_, value)| matches!(value, Value::Object(_)) || number_of(value).is_some())
-                .collect();
+            let of_groups: Vec<(usize, &Value)> =
+                slots.filter(|(_, value)| !matches!(value, Value::Null | Value::Dangling(_))).collect();
             let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
             let (totals, references) = &mut *totals;
             for (slot, value) in of_groups {
-                match (value, number_of(value)) {
-                    (Value::Object(target), _) => references.push((*target, slot as u32)),
-                    (_, Some(number)) => totals[slot].add_number(number),
-                    _ => {}
+                match value {
+                    Value::Object(target) => references.push((*target, slot as u32)),
+                    value => totals[slot].add_values(value, 1),
                 }
             }
         };
@@ -133,27 +128,25 @@ impl FieldFigures {
         targets.dedup();
         let mut references = references.into_iter().peekable();
         visit_shown_values(dump, graph, &targets, |target, said| {
-            let number = match &said {
-                Some(ShownValue::Primitive(value)) => number_of(value),
-                _ => None,
-            };
             while let Some((_, slot)) = references.next_if(|(known, _)| *known == target) {
                 match &said {
-                    Some(ShownValue::Primitive(value)) => note_if_other(&holds_others[slot as usize % fields], value),
-                    _ => holds_others[slot as usize % fields].store(true, AtomicOrdering::Relaxed),
+                    Some(ShownValue::Primitive(value)) => totals[slot as usize].add_values(value, 1),
+                    _ => totals[slot as usize].holds_others = true,
                 }
-                number.into_iter().for_each(|number| totals[slot as usize].add_number(number));
             }
         })?;
-        self.check_numbers(&totals, &holds_others)?;
+        self.check_numbers(totals.chunks_exact(fields.max(1)))?;
         Ok(totals)
     }
 
     /// Error: if a field has no number in any group, and something else in one.
-    pub(super) fn check_numbers(&self, totals: &[FieldTotals], holds_others: &[AtomicBool]) -> Result<(), AnswerError> {
+    pub(super) fn check_numbers<'t>(
+        &self,
+        groups: impl Iterator<Item = &'t [FieldTotals]> + Clone,
+    ) -> Result<(), AnswerError> {
         for (at, (path, _)) in self.paths.iter().enumerate() {
-            let has_numbers = totals.iter().skip(at).step_by(self.paths.len()).any(|total| total.count > 0);
-            if !has_numbers && holds_others[at].load(AtomicOrdering::Relaxed) {
+            let mut of_groups = groups.clone().filter_map(|totals| totals.get(at));
+            if of_groups.clone().all(|total| total.count == 0) && of_groups.any(|total| total.holds_others) {
                 return Err(AnswerError::NoNumbers(path.to_string()));
             }
         }
@@ -178,15 +171,8 @@ impl FieldFigures {
     }
 }
 
-/// Notes a value that is there and can be no number: what is not a number (NaN) is one of a field of numbers.
-pub(super) fn note_if_other(holds_others: &AtomicBool, value: &Value) {
-    if matches!(value, Value::Boolean(_) | Value::Char(_) | Value::Text(_)) {
-        holds_others.store(true, AtomicOrdering::Relaxed);
-    }
-}
-
 /// The number that a value is; `None` for all else, and for what is not a number (NaN).
-pub(super) fn number_of(value: &Value) -> Option<FieldNumber> {
+fn number_of(value: &Value) -> Option<FieldNumber> {
     match value {
         Value::Integer(number) => Some(FieldNumber::Integer((*number).into())),
         Value::Float(number) if !number.is_nan() => Some(FieldNumber::Double(f64::from(*number))),
@@ -205,15 +191,18 @@ pub(super) struct FieldTotals {
     doubles: (f64, f64),
     has_doubles: bool,
     least_and_largest: Option<(FieldNumber, FieldNumber)>,
+    /// There is a value that can be no number: what is not a number (NaN) is one of a field of numbers.
+    pub(super) holds_others: bool,
 }
 
 impl FieldTotals {
-    pub(super) fn add_number(&mut self, number: FieldNumber) {
-        self.add_repeated(number, 1);
+    /// Adds a value that so many objects have.
+    pub(super) fn add_values(&mut self, value: &Value, times: u64) {
+        self.holds_others |= matches!(value, Value::Boolean(_) | Value::Char(_) | Value::Text(_));
+        number_of(value).into_iter().for_each(|number| self.add_numbers(number, times));
     }
 
-    /// Adds a number that so many objects have.
-    pub(super) fn add_repeated(&mut self, number: FieldNumber, times: u64) {
+    fn add_numbers(&mut self, number: FieldNumber, times: u64) {
         self.count += times;
         match number {
             FieldNumber::Integer(number) => {
@@ -232,41 +221,22 @@ impl FieldTotals {
         self.widen(number, number);
     }
 
-    /// Adds the numbers of other objects.
+    /// Adds the values of other objects.
     pub(super) fn merge(&mut self, other: &FieldTotals) {
         self.count += other.count;
         self.integers = self.integers.saturating_add(other.integers);
         self.doubles = add_rounded(add_rounded(self.doubles, other.doubles.0), other.doubles.1);
         self.has_doubles |= other.has_doubles;
+        self.holds_others |= other.holds_others;
         other.least_and_largest.into_iter().for_each(|(least, largest)| self.widen(least, largest));
     }
 
-    /// Totals of groups of types, from those of types: of each all its fields.
-    pub(super) fn by_group<'g>(
-        of_types: &[FieldTotals],
-        type_count: usize,
-        groups: impl Iterator<Item = &'g [usize]>,
-    ) -> Vec<FieldTotals> {
-        let fields = of_types.len() / type_count.max(1);
-        let mut totals = Vec::new();
-        for types in groups {
-            let start = totals.len();
-            totals.resize(start + fields, FieldTotals::default());
-            for &at in types {
-                totals[start..].iter_mut().zip(&of_types[at * fields..]).for_each(|(total, own)| total.merge(own));
-            }
-        }
-        totals
-    }
-
     fn widen(&mut self, smaller: FieldNumber, larger: FieldNumber) {
-        self.least_and_largest = Some(match self.least_and_largest {
-            None => (smaller, larger),
-            Some((least, largest)) => (
-                if smaller.total_order(&least) == Ordering::Less { smaller } else { least },
-                if larger.total_order(&largest) == Ordering::Greater { larger } else { largest },
-            ),
-        });
+        let (least, largest) = self.least_and_largest.unwrap_or((smaller, larger));
+        self.least_and_largest = Some((
+            if smaller.total_order(&least) == Ordering::Less { smaller } else { least },
+            if larger.total_order(&largest) == Ordering::Greater { larger } else { largest },
+        ));
     }
 
     /// A double where one of the numbers is.
@@ -309,7 +279,7 @@ mod tests {
 
     fn total_of(numbers: &[FieldNumber]) -> FieldTotals {
         let mut total = FieldTotals::default();
-        numbers.iter().for_each(|&number| total.add_number(number));
+        numbers.iter().for_each(|&number| total.add_numbers(number, 1));
         total
     }
 

@@ -39,8 +39,7 @@ use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
 use class_tree::class_tree_rows;
-use counted_fields::count_fields;
-pub use counted_fields::missing_fields_of_counted;
+use counted_fields::{CountedGroup, count_fields};
 use field_figures::FieldTotals;
 pub use field_figures::{FieldFigures, FieldFunction};
 pub use options::*;
@@ -70,7 +69,7 @@ fn histogram_of_class_histograms(
     }
     let types: Vec<(&str, u64, u64)> =
         histograms.type_rows(histograms.chosen_index).filter(|(_, objects, _)| *objects > 0).collect();
-    let answer = histogram_from_type_counts(&types, &[], dump.info(), options, None)?;
+    let answer = histogram_from_type_counts(&types, &[], None, dump.info(), options)?;
     Ok(Histogram { problems: problems_of(dump.diagnostics()), ..answer })
 }
 
@@ -303,7 +302,7 @@ fn add_retained_bytes(
 }
 
 /// The histogram of a dump that was counted, without its graph: by type, by package, and where the format says what instances
-/// hold, by values of a field. With fields as many passes more as [`count_fields`] takes, else O(types).
+/// hold, by values of a field. Fields take up to three passes more over the file; else O(types).
 ///
 /// # Errors
 /// If the rows are to be grouped by anything else, fields are asked for that take the graph, or the dump cannot be read again.
@@ -317,34 +316,27 @@ pub fn histogram_of_counted_types(
     let fields = instances.map(|instances| count_fields(counted, instances, options)).transpose()?;
     let answer = match fields {
         Some(fields) if options.field.is_some() => {
-            let groups = (0..).zip(fields.groups).filter(|(_, (_, (objects, _)))| *objects > 0);
-            let row = |(group, (name, amount)): (u32, (String, (u64, u64)))| {
-                row_of_counted(group, name, amount, Some(&fields.totals), options)
-            };
-            let rows = groups.map(row).collect();
+            let of_groups = fields.into_iter().enumerate().filter(|(_, (_, group))| group.objects > 0);
+            let rows = of_groups.map(|(at, (name, group))| row_of_counted(at as u32, name, group, options)).collect();
             histogram_of_counted_rows(rows, &counted.info, options)
         }
         fields => {
-            let totals = fields.as_ref().map(|fields| &fields.totals[..]);
-            histogram_from_type_counts(&types, &counted.origins, &counted.info, options, totals)?
+            let fields = fields.as_deref();
+            histogram_from_type_counts(&types, &counted.origins, fields, &counted.info, options)?
         }
     };
     let sections = Some(counted.section_names.clone());
     Ok(Histogram { sections, problems: problems_of(&counted.diagnostics), ..answer })
 }
 
-/// A row of objects that were only counted, with figures of fields from the totals of all groups.
-fn row_of_counted(
-    group: u32,
-    name: String,
-    (objects, shallow_bytes): (u64, u64),
-    totals: Option<&[FieldTotals]>,
-    options: &HistogramOptions,
-) -> HistogramRow {
+/// A row of objects that were only counted.
+fn row_of_counted(number: u32, name: String, group: CountedGroup, options: &HistogramOptions) -> HistogramRow {
+    let CountedGroup { objects, shallow_bytes, mut totals } = group;
     let amounts = RowAmounts::new(&OBJECT_FIGURES[..2], [Some(objects), Some(shallow_bytes)]);
-    let totals = totals.filter(|_| !options.field_figures.is_empty());
-    let figures_of = |totals| Box::new(options.field_figures.figures_of_group(totals, group as usize, objects));
-    HistogramRow { group, field_figures: totals.map(figures_of), ..HistogramRow::new(name, options.group_by, amounts) }
+    totals.resize(options.field_figures.paths().count(), FieldTotals::default());
+    let figures = (!totals.is_empty()).then(|| Box::new(options.field_figures.figures_of_group(&totals, 0, objects)));
+    let row = HistogramRow::new(name, options.group_by, amounts);
+    HistogramRow { group: number, field_figures: figures, ..row }
 }
 
 /// The histogram of all rows of objects that were only counted.
@@ -355,13 +347,13 @@ fn histogram_of_counted_rows(rows: Vec<HistogramRow>, info: &FormatInfo, options
     Histogram::new(&info.format, totals, &OBJECT_FIGURES[..2], options).with_shown_rows(rows, options)
 }
 
-/// The histogram of types with objects and bytes; `totals` by type and field that is added up.
+/// The histogram of types with objects and bytes; `fields` as [`count_fields`] returns them.
 fn histogram_from_type_counts(
     types: &[(&str, u64, u64)],
     origins: &[TypeOrigin],
+    fields: Option<&[(String, CountedGroup)]>,
     info: &FormatInfo,
     options: &HistogramOptions,
-    totals: Option<&[FieldTotals]>,
 ) -> Result<Histogram, AnswerError> {
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
@@ -369,31 +361,31 @@ fn histogram_from_type_counts(
     if options.group_by.is_by_package() && info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
-    if options.with_off_heap || (!options.field_figures.is_empty() && totals.is_none()) {
+    if options.with_off_heap || (fields.is_none() && !options.field_figures.is_empty()) {
         return Err(AnswerError::NeedsObjects);
     }
-    let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64, Vec<usize>)>::new();
+    let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), CountedGroup>::new();
     for (at, &(name, objects, shallow_bytes)) in types.iter().enumerate() {
         if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
             let origin = origins.get(at).filter(|_| options.group_by == GroupBy::Type);
             let sum = groups.entry((options.group_by.group_of_type_name(name), origin)).or_default();
-            (sum.0, sum.1) = (sum.0.saturating_add(objects), sum.1.saturating_add(shallow_bytes));
-            sum.2.push(at);
+            let fields = fields.and_then(|fields| fields.get(at));
+            let totals = fields.map_or(Vec::new(), |(_, group)| group.totals.clone());
+            sum.merge(CountedGroup { objects, shallow_bytes, totals });
         }
     }
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
-    let totals = totals.map(|totals| FieldTotals::by_group(totals, types.len(), groups.values().map(|sum| &sum.2[..])));
-    let row = |group, (name, origin): (&str, Option<&TypeOrigin>), amount| {
-        let row = row_of_counted(group, name.to_string(), amount, totals.as_deref(), options);
+    let row = |number, (name, origin): (&str, Option<&TypeOrigin>), group| {
+        let row = row_of_counted(number, name.to_string(), group, options);
         match origin.filter(|_| uses[name] > 1) {
             Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
             Some(TypeOrigin::ConstructorPlace(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
             None => row,
         }
     };
-    let rows = (0..).zip(&groups).map(|(group, (name, (objects, bytes, _)))| row(group, *name, (*objects, *bytes)));
-    Ok(histogram_of_counted_rows(rows.collect(), info, options))
+    let rows = (0..).zip(groups).map(|(number, (name, group))| row(number, name, group)).collect();
+    Ok(histogram_of_counted_rows(rows, info, options))
 }
 
 const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [ALLOCATED_BYTES, ALLOCATIONS];

@@ -37,11 +37,10 @@ pub(in crate::answers) fn groups_by_field(
     dump.check_rows_memory(count as u64, 8)?;
     let has_field = types_with_field(graph, first_name);
     let mut found = FieldGroups {
-        groups: GroupNames::with_no_field_and_null(),
         group_of_node: graph.node_types(0..count).map(|type_id| has_field[type_id.index()].into()).collect(),
         referring_nodes: NodeSet::new(count),
         target_nodes: NodeSet::new(count),
-        ..FieldGroups::default()
+        ..FieldGroups::with_no_field_and_null()
     };
     // Dumps have no fields of class objects.
     graph.types().class_objects().iter().for_each(|(class, _)| found.group_of_node[class.index()] = 0);
@@ -53,7 +52,12 @@ pub(in crate::answers) fn groups_by_field(
     };
     visit_path_ends(dump, graph, &[path.to_vec()], &add)?;
     found.resolve_targets(dump, graph)?;
-    Ok((found.groups.names, found.group_of_node))
+    Ok((found.names, found.group_of_node))
+}
+
+/// A text that is cut, or has halves of characters, does not tell all that is to be compared.
+fn is_compared_by_key(text: &Text) -> bool {
+    text.is_cut || text.text.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// A value that is no text.
@@ -72,20 +76,37 @@ enum GroupKey {
     Object(NodeId),
 }
 
-/// Names of groups by what they say, whatever is in them.
+/// Groups that were met, and which object is in which; without a graph the groups alone.
 #[derive(Debug, Default)]
-pub(in crate::answers) struct GroupNames {
+pub(in crate::answers) struct FieldGroups {
     pub(in crate::answers) names: Vec<String>,
     group_by_key: FxHashMap<GroupKey, u32>,
     /// Groups whose names are texts, by these.
     groups_of_texts: HashTable<u32>,
     text_hasher: RandomState,
+    /// Group of an object; where its field refers to another object that one, until it is known what that says.
+    group_of_node: Vec<u32>,
+    /// Objects whose fields refer to others.
+    referring_nodes: NodeSet,
+    /// The objects that they refer to.
+    target_nodes: NodeSet,
 }
 
-impl GroupNames {
-    /// Of objects without the field, and with null there.
+impl FieldGroups {
+    /// The groups of objects without the field, and with null there.
     pub(in crate::answers) fn with_no_field_and_null() -> Self {
-        GroupNames { names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(), ..GroupNames::default() }
+        FieldGroups { names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(), ..FieldGroups::default() }
+    }
+
+    fn add_path_end(&mut self, end: &PathEnd) {
+        self.group_of_node[end.node.index()] = match &end.value {
+            Value::Object(target) => {
+                self.referring_nodes.insert(end.node);
+                self.target_nodes.insert(*target);
+                target.index() as u32
+            }
+            value => self.group_of_value(value),
+        };
     }
 
     /// The group of a value that is no reference to an object.
@@ -113,7 +134,7 @@ impl GroupNames {
     }
 
     fn group_of_text(&mut self, text: &str) -> u32 {
-        let GroupNames { names, groups_of_texts, text_hasher, .. } = self;
+        let FieldGroups { names, groups_of_texts, text_hasher, .. } = self;
         let hash = |text: &str| text_hasher.hash_one(text);
         let entry = groups_of_texts.entry(
             hash(text),
@@ -139,48 +160,6 @@ impl GroupNames {
         }
     }
 
-    /// Takes the groups of another over. Returns for each of them the group that it is here.
-    pub(in crate::answers) fn absorb(&mut self, mut other: GroupNames) -> Vec<u32> {
-        let mut groups = vec![0; other.names.len()];
-        for (key, group) in other.group_by_key {
-            groups[group as usize] = self.group_of_key(key, || std::mem::take(&mut other.names[group as usize]));
-        }
-        for group in other.groups_of_texts {
-            groups[group as usize] = self.group_of_text(&other.names[group as usize]);
-        }
-        groups
-    }
-}
-
-/// Texts that are cut or have halves of characters do not tell all that is to be compared.
-fn is_compared_by_key(text: &Text) -> bool {
-    text.is_cut || text.text.contains(char::REPLACEMENT_CHARACTER)
-}
-
-/// Groups that were met, and which object is in which.
-#[derive(Debug, Default)]
-struct FieldGroups {
-    groups: GroupNames,
-    /// Group of an object; where its field refers to another object that one, until it is known what that says.
-    group_of_node: Vec<u32>,
-    /// Objects whose fields refer to others.
-    referring_nodes: NodeSet,
-    /// The objects that they refer to.
-    target_nodes: NodeSet,
-}
-
-impl FieldGroups {
-    fn add_path_end(&mut self, end: &PathEnd) {
-        self.group_of_node[end.node.index()] = match &end.value {
-            Value::Object(target) => {
-                self.referring_nodes.insert(end.node);
-                self.target_nodes.insert(*target);
-                target.index() as u32
-            }
-            value => self.groups.group_of_value(value),
-        };
-    }
-
     /// Gives the objects whose fields refer to others the groups of what those say.
     fn resolve_targets(&mut self, dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
         let targets: Vec<NodeId> = graph.nodes().filter(|&node| self.target_nodes.contains(node)).collect();
@@ -194,8 +173,8 @@ impl FieldGroups {
                 Some(ShownValue::Text(text)) if is_compared_by_key(&text) => {
                     return long_texts.push((node, text.text));
                 }
-                Some(ShownValue::Text(text) | ShownValue::Name(text)) => self.groups.group_of_text(&text.text),
-                Some(ShownValue::Primitive(value)) => self.groups.group_of_value(&value),
+                Some(ShownValue::Text(text) | ShownValue::Name(text)) => self.group_of_text(&text.text),
+                Some(ShownValue::Primitive(value)) => self.group_of_value(&value),
                 _ => self.group_of_object(graph, node),
             }
         })?;
@@ -206,7 +185,7 @@ impl FieldGroups {
             for (node, text) in long_texts {
                 let key = strings.find(node).map(|at| strings.key(at)).filter(|key| key.is_known());
                 group_of_target[node.index()] = match key {
-                    Some(key) => self.groups.group_of_key(GroupKey::WholeText(key), || text),
+                    Some(key) => self.group_of_key(GroupKey::WholeText(key), || text),
                     None => self.group_of_object(graph, node),
                 };
             }
@@ -219,7 +198,7 @@ impl FieldGroups {
     }
 
     fn group_of_object(&mut self, graph: &HeapGraph, node: NodeId) -> u32 {
-        self.groups.group_of_key(GroupKey::Object(node), || {
+        self.group_of_key(GroupKey::Object(node), || {
             shown_field_value(graph, &FieldPathValue::Object(node)).plain_text()
         })
     }

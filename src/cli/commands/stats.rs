@@ -1,5 +1,6 @@
 //! `heapdump stats`: how much is in the heap, by type, package, section, module or generation.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -8,9 +9,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 
 use crate::analysis::type_patterns::TypePattern;
-use crate::answers::histogram::{
-    FailOverLimit, FieldFigures, FieldFunction, histogram_of_counted_types, missing_fields_of_counted,
-};
+use crate::answers::histogram::{FailOverLimit, FieldFigures, FieldFunction, histogram_of_counted_types};
 use crate::answers::{GroupBy, Histogram, HistogramOptions, RetainedBy, TypeOwnership, histogram};
 use crate::cli::CommandOutcome;
 use crate::cli::args::object_and_heap_args::{AllocationHeapArgs, fuller_dump_note};
@@ -154,13 +153,22 @@ fn histogram_by_counting(
 ) -> Result<Histogram> {
     let options = args.with_order(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input, args.reads_fields())?;
-    if args.reads_fields() && counted.instances.is_none() {
-        args.refuse_shallow_fields()?;
+    match &counted.instances {
+        None if args.by.field.is_some() => bail!(args.shallow_groups_error()),
+        None if args.reads_fields() => {
+            bail!("--sum, --min, --max and --mean are of objects in groups: leave --shallow out")
+        }
+        Some(instances) => {
+            let fields = args.by.field.iter().flat_map(|field| field.paths().next());
+            let names = fields.chain(options.field_figures.iter().map(|(_, path)| path)).collect::<BTreeSet<_>>();
+            let missing = names.into_iter().filter(|path| !instances.have_field(path.trim_start_matches('.')));
+            let note = |path| session.print_note("note", file, &format!("no object has a field {path}"));
+            missing.filter(|_| !args.common.input.read.quiet).for_each(note);
+        }
+        None => {}
     }
     if !args.common.input.read.quiet {
         print_problems_of_counted(session, &counted.diagnostics, file);
-        let missing = missing_fields_of_counted(&counted, &options);
-        missing.iter().for_each(|note| session.print_note("note", file, note));
     }
     histogram_of_counted_types(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
@@ -251,9 +259,10 @@ impl Args {
             bail!("--fail-over limits types, or functions and lines with all they called: leave --by out");
         }
         self.scope.refuse_types_beside_type_limits(!size_limits.is_empty())?;
-        let of_types = matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_));
-        if self.shallow && !of_types && self.by.group != GroupBy::Field {
-            self.refuse_shallow_groups()?;
+        let is_counted =
+            matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_) | GroupBy::Field);
+        if self.shallow && !is_counted {
+            bail!(self.shallow_groups_error());
         }
         if !self.by.group.is_by_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
@@ -301,18 +310,10 @@ impl Args {
         Ok(figures)
     }
 
-    fn refuse_shallow_groups(&self) -> Result<()> {
+    fn shallow_groups_error(&self) -> String {
         let fields = self.by.field.iter().flat_map(FieldSelection::paths);
         let by = fields.last().unwrap_or(self.by.group.name());
-        bail!("--shallow counts types only: leave it out to group by {by}");
-    }
-
-    /// The error for fields of a format of which only types are counted.
-    fn refuse_shallow_fields(&self) -> Result<()> {
-        if self.by.field.is_some() {
-            self.refuse_shallow_groups()?;
-        }
-        bail!("--sum, --min, --max and --mean are of objects in groups: leave --shallow out");
+        format!("--shallow counts types only: leave it out to group by {by}")
     }
 
     /// Returns true if values of fields are asked for.

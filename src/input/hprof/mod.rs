@@ -141,8 +141,7 @@ impl Reader for Hprof {
         }
         let mut counted_classes = FxHashMap::default();
         for (type_index, (.., own)) in (0..).zip(types.values()) {
-            let own = own.iter().map(|&(class, instance_bytes)| (class, CountedClass { type_index, instance_bytes }));
-            counted_classes.extend(own);
+            counted_classes.extend(own.iter().map(|&(class, bytes)| (class, CountedClass::new(type_index, bytes))));
         }
         let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
         let types = types.into_iter();

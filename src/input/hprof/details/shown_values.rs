@@ -16,7 +16,7 @@ const TEXT_PIECE_BYTES: u64 = 1 << 20;
 const MAX_INSTANCE_VALUE_BYTES: usize = 1 << 16;
 
 /// Classes of boxed primitive values.
-const BOX_CLASSES: [&str; 8] = [
+pub(crate) const BOX_CLASSES: [&str; 8] = [
     "java.lang.Boolean",
     "java.lang.Byte",
     "java.lang.Character",
@@ -28,7 +28,7 @@ const BOX_CLASSES: [&str; 8] = [
 ];
 
 /// Their objects have their name in a field `name`.
-const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
+pub const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
 
 /// Where objects of a type have their short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,24 +46,11 @@ pub enum TextSource {
 /// Where a string has its characters: places among the values of the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StringPlaces {
-    pub array: Option<usize>,
+    array: Option<usize>,
     /// Whether they take two bytes each.
     pub coder: Option<usize>,
     /// The first and their number, of strings that are parts of arrays (JDK 6).
     pub offset_and_count: Option<(usize, usize)>,
-}
-
-impl StringPlaces {
-    /// Which characters of its array are the text of a string with these values.
-    pub fn characters(&self, values: &[u8]) -> CharacterRange {
-        let number = |at| whole_number_at(FieldKind::Int, values, at).and_then(|number| usize::try_from(number).ok());
-        let part = self.offset_and_count.and_then(|(start, count)| number(start).zip(number(count)));
-        CharacterRange {
-            is_wide: self.coder.is_some_and(|at| values.get(at) == Some(&1)),
-            start: part.map_or(0, |part| part.0),
-            count: part.map(|part| part.1),
-        }
-    }
 }
 
 /// By type: where its objects have their short text, if they have one.
@@ -74,32 +61,26 @@ pub fn text_sources(graph: &HeapGraph, id_bytes: usize) -> Vec<TextSource> {
         let found = places.iter().find(|place| types.text(place.field.name) == name);
         found.map(|place| (place.field.kind, place.offset))
     };
+    let place_of_kind = |type_id, name: &str, kind| place(type_id, name).filter(|place| place.0 == kind).map(|it| it.1);
     types.map_by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
-        "java.lang.Class" => TextSource::PrimitiveClass(type_id),
-        name if CLASSES_WITH_NAME_FIELD.contains(&name) => TextSource::NameField(type_id),
-        name => string_or_box(name, |field| place(type_id, field)).unwrap_or_else(|| {
-            above.copied().filter(|above| matches!(above, TextSource::NameField(_))).unwrap_or(TextSource::Nothing)
-        }),
-    })
-}
-
-/// Where the objects of a class of this name have their text or number, if it is that of strings or of a box; `place` finds
-/// a field of its instances by name.
-pub fn string_or_box(name: &str, place: impl Fn(&str) -> Option<(FieldKind, usize)>) -> Option<TextSource> {
-    let place_of_kind = |name: &str, kind| place(name).filter(|place| place.0 == kind).map(|it| it.1);
-    match name {
-        "java.lang.String" => Some(TextSource::String(StringPlaces {
-            array: place_of_kind("value", FieldKind::Reference),
-            coder: place_of_kind("coder", FieldKind::Byte),
+        "java.lang.String" => TextSource::String(StringPlaces {
+            array: place_of_kind(type_id, "value", FieldKind::Reference),
+            coder: place_of_kind(type_id, "coder", FieldKind::Byte),
             // A count alone (Android) says something else.
-            offset_and_count: place_of_kind("offset", FieldKind::Int).zip(place_of_kind("count", FieldKind::Int)),
-        })),
-        name if BOX_CLASSES.contains(&name) => Some(match place("value") {
+            offset_and_count: place_of_kind(type_id, "offset", FieldKind::Int).zip(place_of_kind(
+                type_id,
+                "count",
+                FieldKind::Int,
+            )),
+        }),
+        "java.lang.Class" => TextSource::PrimitiveClass(type_id),
+        name if BOX_CLASSES.contains(&name) => match place(type_id, "value") {
             Some((kind, place)) if kind != FieldKind::Reference => TextSource::BoxedPrimitive(kind, place),
             _ => TextSource::Nothing,
-        }),
-        _ => None,
-    }
+        },
+        name if CLASSES_WITH_NAME_FIELD.contains(&name) => TextSource::NameField(type_id),
+        _ => above.copied().filter(|above| matches!(above, TextSource::NameField(_))).unwrap_or(TextSource::Nothing),
+    })
 }
 
 /// The next thing to look for.
@@ -239,9 +220,12 @@ fn find_characters_of_string(
     id_bytes: usize,
     wanted: WantedText,
 ) -> LookupOutcome {
+    let number = |at| whole_number_at(FieldKind::Int, values, at).and_then(|number| usize::try_from(number).ok());
     let array = places.array.and_then(|at| value_at(graph, FieldKind::Reference, values, at, id_bytes));
     let Some(Value::Object(array)) = array else { return LookupOutcome::Nothing };
-    let CharacterRange { is_wide, start, count } = places.characters(values);
+    let part = places.offset_and_count.and_then(|(start, count)| number(start).zip(number(count)));
+    let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
+    let is_wide = places.coder.is_some_and(|at| values.get(at) == Some(&1));
     let is_name = matches!(wanted, WantedText::Name);
     LookupOutcome::LookIn(array, WantedText::Characters { is_name, is_wide, start, count })
 }

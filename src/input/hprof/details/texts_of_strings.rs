@@ -6,7 +6,7 @@ use super::finder::RecordFinder;
 use super::object_pass::{ArrayHead, ObjectVisitor, visit_objects};
 use super::shown_values::{CharacterRange, characters_in};
 use super::values::content_key_of;
-use crate::graph::{BuildError, FieldKind, HeapGraph, MemoryShare, NodeId, NodeSet};
+use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
 use crate::input::{ContentKey, ReadError, StringColumns, Text};
 
@@ -44,47 +44,25 @@ impl<'g> StringsByArray<'g> {
     }
 }
 
-/// Calls something with each array of characters that has a number: its number and its bytes, of one in pieces the first
+/// Calls something with each array of characters that has a number: this and its bytes, of one in pieces the first
 /// `most_bytes` together.
-pub struct CharacterArrayVisitor<L, S, F> {
+pub struct CharacterArrayVisitor<L, F> {
+    /// By its id.
     number_of: L,
     most_bytes: usize,
-    state: S,
     visit: F,
     current_array_number: usize,
     gathered_bytes: Vec<u8>,
-    /// Of what is gathered; the error once there is no memory for it.
-    share: MemoryShare,
-    error: Option<BuildError>,
 }
 
-impl<L, S, F> CharacterArrayVisitor<L, S, F> {
-    /// `number_of`: the number of the array of an id; `state`: what `visit` is called with.
-    pub fn new(number_of: L, most_bytes: usize, state: S, visit: F, share: MemoryShare) -> Self {
-        let (gathered_bytes, error) = (Vec::new(), None);
-        CharacterArrayVisitor {
-            number_of,
-            most_bytes,
-            state,
-            visit,
-            current_array_number: 0,
-            gathered_bytes,
-            share,
-            error,
-        }
-    }
-
-    /// What `visit` was called with. Error: if there was no memory for an array.
-    pub fn into_state(self) -> Result<S, ReadError> {
-        self.error.map_or(Ok(self.state), |error| Err(error.into()))
+impl<L, F> CharacterArrayVisitor<L, F> {
+    pub fn new(number_of: L, most_bytes: usize, visit: F) -> Self {
+        CharacterArrayVisitor { number_of, most_bytes, visit, current_array_number: 0, gathered_bytes: Vec::new() }
     }
 }
 
-impl<L, S, F> ObjectVisitor for CharacterArrayVisitor<L, S, F>
-where
-    L: FnMut(u64) -> Option<usize> + Send,
-    S: Send,
-    F: Fn(&mut S, usize, &ArrayHead, &[u8]) + Send,
+impl<L: FnMut(u64) -> Option<usize> + Send, F: Fn(usize, &ArrayHead, &[u8]) + Send> ObjectVisitor
+    for CharacterArrayVisitor<L, F>
 {
     fn visit_array(&mut self, array: &ArrayHead) -> bool {
         if !matches!(array.element_kind, FieldKind::Byte | FieldKind::Char) {
@@ -96,17 +74,12 @@ where
 
     fn visit_elements(&mut self, array: &ArrayHead, bytes: &[u8], is_last: bool) {
         if is_last && self.gathered_bytes.is_empty() {
-            return (self.visit)(&mut self.state, self.current_array_number, array, bytes);
+            return (self.visit)(self.current_array_number, array, bytes);
         }
         let room = self.most_bytes.saturating_sub(self.gathered_bytes.len()).min(bytes.len());
-        // Its room doubles as it grows.
-        let error = self.share.set_held_bytes(2 * (self.gathered_bytes.len() + room) as u64).err();
-        self.error = self.error.take().or(error);
-        if self.error.is_none() {
-            self.gathered_bytes.extend_from_slice(&bytes[..room]);
-        }
+        self.gathered_bytes.extend_from_slice(&bytes[..room]);
         if is_last {
-            (self.visit)(&mut self.state, self.current_array_number, array, &self.gathered_bytes);
+            (self.visit)(self.current_array_number, array, &self.gathered_bytes);
         }
     }
 }
@@ -119,8 +92,7 @@ fn visit_character_arrays(
     see: impl Fn(usize, &ArrayHead, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
     let number_of = |id| by_array.graph.node_of_id(id).and_then(|node| by_array.array_numbers.number(node));
-    let see = |(): &mut (), number, array: &ArrayHead, bytes: &[u8]| see(number, array, bytes);
-    let make = || CharacterArrayVisitor::new(number_of, most_bytes, (), see, MemoryShare::default());
+    let make = || CharacterArrayVisitor::new(number_of, most_bytes, &see);
     visit_objects(&finder.places, &finder.reread, make).map(|_| ())
 }
 
