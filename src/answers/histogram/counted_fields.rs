@@ -46,6 +46,7 @@ fn key_of_type(type_index: u32) -> CountedKey {
 }
 
 /// What one thread counted.
+#[derive(Default)]
 struct FieldTally {
     groups: FxHashMap<CountedKey, CountedGroup>,
     /// (group, number of the field, id of what may be a number in a box): how often.
@@ -83,9 +84,10 @@ impl FieldTally {
     }
 
     fn merged_with(mut self, other: Self) -> Self {
+        let held = self.share.set_held_bytes(self.share.held_bytes() + other.share.held_bytes());
         other.groups.into_iter().for_each(|(key, group)| self.groups.entry(key).or_default().merge(group));
         other.boxed.into_iter().for_each(|(key, times)| *self.boxed.entry(key).or_default() += times);
-        FieldTally { error: self.error.or(other.error), ..self }
+        FieldTally { error: self.error.or(other.error).or(held.err()), ..self }
     }
 }
 
@@ -100,6 +102,65 @@ enum Said {
     /// Nothing by itself: its type, and whether another object says its name.
     Nothing(u32, bool),
     Array,
+    ClassObject,
+}
+
+/// What is asked of fields.
+struct AskedFields<'q> {
+    /// The path of the field whose values are groups.
+    by: Option<&'q str>,
+    /// Names, each once, ascending.
+    names: Vec<&'q str>,
+    /// By field, that of groups first: the place of its name.
+    places: Vec<usize>,
+    /// By type that was counted: whether its objects are asked for.
+    wanted_types: Vec<bool>,
+}
+
+impl<'q> AskedFields<'q> {
+    /// Error: if a field takes the graph.
+    fn of(counted: &CountedTypes, options: &'q HistogramOptions) -> Result<Self, AnswerError> {
+        let by = options.field.as_ref().and_then(|field| field.paths().zip(field.steps()).next());
+        let fields = by.into_iter().chain(options.field_figures.paths()).map(|(path, steps)| match steps {
+            // It is the size of known collections too, and what they are takes references.
+            [PathStep::Field(name)] if is_size_name(name) => Err(needs_graph(path, "may be the size of a collection")),
+            [PathStep::Field(name)] => Ok(name.as_str()),
+            _ => Err(needs_graph(path, "leads over several objects")),
+        });
+        let fields = fields.collect::<Result<Vec<&str>, _>>()?;
+        let mut names = fields.clone();
+        names.sort_unstable();
+        names.dedup();
+        let places = fields.iter().filter_map(|name| names.binary_search(name).ok()).collect();
+        let is_wanted = |name: &String| options.scope.types.as_ref().is_none_or(|types| types.matches(name));
+        let wanted_types = counted.types.iter().map(|(name, ..)| is_wanted(name)).collect();
+        Ok(AskedFields { by: by.map(|(path, _)| path), names, places, wanted_types })
+    }
+
+    fn add(&self, tally: &mut FieldTally, instance: &CountedInstance<'_>) {
+        let Some(class) = instance.class.filter(|class| self.wanted_types[class.type_index as usize]) else { return };
+        let (of_group, of_figures) = self.places.split_at(usize::from(self.by.is_some()));
+        let key = of_group.first().map_or(key_of_type(class.type_index), |&name| instance.values[name]);
+        let values = of_figures.iter().map(|&name| instance.values[name]);
+        if (self.by.is_some() && key.is_some()) || values.clone().any(|value| value.is_some()) {
+            tally.add(key, class.instance_bytes, values);
+        }
+    }
+}
+
+fn needs_graph(path: &str, why: &str) -> AnswerError {
+    AnswerError::FieldNeedsGraph(path.into(), why.into())
+}
+
+fn explain(error: ReadError) -> AnswerError {
+    match error.kind() {
+        ReadErrorKind::TooLarge(BuildError::TooMuchMemory(limit_bytes)) => AnswerError::OutOfMemory(MemoryError {
+            purpose: MemoryPurpose::HeldWhileAnswering,
+            needed_bytes: None,
+            limit_bytes: *limit_bytes,
+        }),
+        _ => unreadable_values(error),
+    }
 }
 
 /// Counts the values of fields, in one pass over the file; where they refer to objects in a second, and where these are strings
@@ -111,56 +172,17 @@ pub(super) fn count_fields(
     instances: &CountedInstances,
     options: &HistogramOptions,
 ) -> Result<Vec<(String, CountedGroup)>, AnswerError> {
-    let by = options.field.as_ref().and_then(|field| field.paths().zip(field.steps()).next());
-    let fields = by.into_iter().chain(options.field_figures.paths()).map(|(path, steps)| match steps {
-        // It is the size of known collections too, and what they are takes references.
-        [PathStep::Field(name)] if is_size_name(name) => Err((path, "may be the size of a collection")),
-        [PathStep::Field(name)] => Ok(name.as_str()),
-        _ => Err((path, "leads over several objects")),
-    });
-    let fields = fields.collect::<Result<Vec<&str>, _>>();
-    let fields = fields.map_err(|(path, why)| AnswerError::FieldNeedsGraph(path.into(), why.into()))?;
+    let asked = AskedFields::of(counted, options)?;
     if !instances.are_readable() {
         return Err(AnswerError::NoValues(NoValues::PipeNotKept));
     }
-    let mut names = fields.clone();
-    names.sort_unstable();
-    names.dedup();
-    let name_numbers: Vec<usize> = fields.iter().filter_map(|name| names.binary_search(name).ok()).collect();
-    let (of_group, of_figures) = name_numbers.split_at(usize::from(by.is_some()));
-    let is_wanted = |name: &String| options.scope.types.as_ref().is_none_or(|types| types.matches(name));
-    let wanted_types: Vec<bool> = counted.types.iter().map(|(name, ..)| is_wanted(name)).collect();
-    let explain = |error: ReadError| match error.kind() {
-        ReadErrorKind::TooLarge(BuildError::TooMuchMemory(limit_bytes)) => AnswerError::OutOfMemory(MemoryError {
-            purpose: MemoryPurpose::HeldWhileAnswering,
-            needed_bytes: None,
-            limit_bytes: *limit_bytes,
-        }),
-        _ => unreadable_values(error),
-    };
-    let new_tally = || FieldTally {
-        groups: FxHashMap::default(),
-        boxed: FxHashMap::default(),
-        share: instances.budget.for_content(),
-        room: 0,
-        error: None,
-    };
-    let add = |tally: &mut FieldTally, instance: &CountedInstance<'_>| {
-        let Some(class) = instance.class.filter(|class| wanted_types[class.type_index as usize]) else { return };
-        let key = match of_group {
-            [by] => instance.values[*by],
-            _ => key_of_type(class.type_index),
-        };
-        let values = of_figures.iter().map(|&name| instance.values[name]);
-        if (by.is_some() && key.is_some()) || values.clone().any(|value| value.is_some()) {
-            tally.add(key, class.instance_bytes, values);
-        }
-    };
-    let tallies = instances.visit_fields(&names, new_tally, add).map_err(explain)?;
+    let new_tally = || FieldTally { share: instances.budget.for_content(), ..FieldTally::default() };
+    let add = |tally: &mut FieldTally, instance: &CountedInstance<'_>| asked.add(tally, instance);
+    let tallies = instances.visit_fields(&asked.names, new_tally, add).map_err(explain)?;
     let FieldTally { mut groups, boxed, mut share, error, .. } =
-        tallies.into_iter().reduce(FieldTally::merged_with).unwrap_or_else(new_tally);
+        tallies.into_iter().reduce(FieldTally::merged_with).unwrap_or_default();
     error.map_or(Ok(()), |error| Err(explain(error.into())))?;
-    let targets = groups.keys().filter_map(|key| key.filter(|_| by.is_some())?.target());
+    let targets = groups.keys().filter_map(|key| key.filter(|_| asked.by.is_some())?.target());
     let mut ids: Vec<u64> = targets.chain(boxed.keys().map(|(.., target)| *target)).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -170,76 +192,105 @@ pub(super) fn count_fields(
     };
     hold(ids.len() * 4 * size_of::<(u32, Said)>())?;
     let said = objects_of(&ids, counted, instances).map_err(explain)?;
-    let said_by = |target: u64| ids.binary_search(&target).map_or(Said::Missing, |at| said[at]);
+    let referred = ReferredObjects { counted, instances, ids, said };
     for ((key, field, target), times) in boxed {
         let Some(total) = groups.get_mut(&key).and_then(|group| group.totals.get_mut(field)) else { continue };
-        match said_by(target) {
+        match referred.said_by(target).1 {
             Said::Boxed(value) => total.add_values(&value.primitive(), times),
-            Said::Missing if !instances.is_class_object(target) => {}
+            Said::Missing => {}
             _ => total.holds_others = true,
         }
     }
     options.field_figures.check_numbers(groups.values().map(|group| &group.totals[..]))?;
-    let Some((path, _)) = by else {
+    let Some(path) = asked.by else {
         let of_type = |(type_index, (name, ..)): (u32, &(String, u64, u64))| {
             (name.clone(), groups.remove(&key_of_type(type_index)).unwrap_or_default())
         };
         return Ok((0..).zip(&counted.types).map(of_type).collect());
     };
-    let mut found = FieldGroups::with_no_field_and_null();
-    let group_of_text = groups_of_texts(&said, instances, &mut found).map_err(explain)?;
-    // In the order of the keys: the numbers of groups do not go by that of threads.
-    let mut groups: Vec<(CountedKey, CountedGroup)> = groups.into_iter().collect();
-    groups.sort_unstable_by_key(|(key, _)| key.map(|key| (key.kind as u8, key.bits)));
-    let wanted = counted.types.iter().zip(&wanted_types).filter(|(_, is_wanted)| **is_wanted);
     let mut without = CountedGroup::default();
-    wanted.for_each(|((_, objects, shallow_bytes), _)| {
+    for ((_, objects, shallow_bytes), _) in counted.types.iter().zip(&asked.wanted_types).filter(|(_, wanted)| **wanted)
+    {
         without.merge(CountedGroup { objects: *objects, shallow_bytes: *shallow_bytes, totals: Vec::new() });
-    });
-    let mut amounts: Vec<CountedGroup> = Vec::new();
-    for (key, group) in groups {
-        let number = match key.map(|key| (key, key.target())) {
-            None => {
-                without.totals = group.totals;
-                continue;
-            }
-            Some((value, None)) => found.group_of_value(&value.primitive()),
-            Some((_, Some(target))) => {
-                let of_text = ids.binary_search(&target).map_or(0, |at| group_of_text[at]);
-                let name = match said_by(target) {
-                    Said::Missing if instances.is_class_object(target) => Err("a class"),
-                    Said::Missing => Ok(NULL_GROUP),
-                    Said::Boxed(value) => Ok(found.group_of_value(&value.primitive())),
-                    Said::String(..) if of_text > 0 => Ok(of_text),
-                    Said::String(.., type_index) | Said::Nothing(type_index, false) => {
-                        let name = type_name(counted, type_index);
-                        found.names.push(format!("{} {name}", IdStyle::Prefixed.format(target)));
-                        Ok(found.names.len() as u32 - 1)
-                    }
-                    Said::Nothing(type_index, _) => Err(type_name(counted, type_index)),
-                    Said::Array => Err("an array"),
-                };
-                name.map_err(|what| {
-                    let why = format!("refers to {what}, whose name is not in the object itself");
-                    AnswerError::FieldNeedsGraph(path.into(), why)
-                })?
-            }
-        };
-        without.objects = without.objects.saturating_sub(group.objects);
-        without.shallow_bytes = without.shallow_bytes.saturating_sub(group.shallow_bytes);
-        if amounts.len() <= number as usize {
-            amounts.resize_with(number as usize + 1, CountedGroup::default);
-        }
-        amounts[number as usize].merge(group);
     }
-    amounts.resize_with(found.names.len(), CountedGroup::default);
-    amounts[0] = without;
-    hold(amounts.len() * (size_of::<HistogramRow>() + 64))?;
-    Ok(found.names.into_iter().zip(amounts).collect())
+    let groups = referred.named_groups(path, groups, without)?;
+    hold(groups.len() * (size_of::<HistogramRow>() + 64))?;
+    Ok(groups)
 }
 
 fn type_name(counted: &CountedTypes, type_index: u32) -> &str {
     counted.types.get(type_index as usize).map_or("", |(name, ..)| name)
+}
+
+/// The objects that fields refer to.
+struct ReferredObjects<'f> {
+    counted: &'f CountedTypes,
+    instances: &'f CountedInstances,
+    /// Ascending.
+    ids: Vec<u64>,
+    said: Vec<Said>,
+}
+
+impl ReferredObjects<'_> {
+    /// What an object says, and the place of its id.
+    fn said_by(&self, target: u64) -> (usize, Said) {
+        let at = self.ids.binary_search(&target).unwrap_or(usize::MAX);
+        match self.said.get(at) {
+            None | Some(Said::Missing) if self.instances.is_class_object(target) => (at, Said::ClassObject),
+            said => (at, said.copied().unwrap_or(Said::Missing)),
+        }
+    }
+
+    /// Groups by what they say, of groups by the value of the field of this path. Those in no group are left of `without`, all
+    /// that are asked for. A pass where values refer to strings. Error: if one refers to what takes the graph.
+    fn named_groups(
+        &self,
+        path: &str,
+        groups: FxHashMap<CountedKey, CountedGroup>,
+        mut without: CountedGroup,
+    ) -> Result<Vec<(String, CountedGroup)>, AnswerError> {
+        let mut found = FieldGroups::with_no_field_and_null();
+        let group_of_text = groups_of_texts(&self.said, self.instances, &mut found).map_err(explain)?;
+        // In the order of the keys: the numbers of groups do not go by that of threads.
+        let mut groups: Vec<(CountedKey, CountedGroup)> = groups.into_iter().collect();
+        groups.sort_unstable_by_key(|(key, _)| key.map(|key| (key.kind as u8, key.bits)));
+        let mut amounts: Vec<CountedGroup> = Vec::new();
+        for (key, group) in groups {
+            let Some(value) = key else {
+                without.totals = group.totals;
+                continue;
+            };
+            let number = match value.target().map(|target| (target, self.said_by(target))) {
+                None => found.group_of_value(&value.primitive()),
+                Some((_, (_, Said::Missing))) => NULL_GROUP,
+                Some((_, (_, Said::Boxed(value)))) => found.group_of_value(&value.primitive()),
+                Some((_, (at, Said::String(..)))) if group_of_text[at] > 0 => group_of_text[at],
+                Some((target, (_, Said::String(.., type_index) | Said::Nothing(type_index, false)))) => {
+                    let name = type_name(self.counted, type_index);
+                    found.names.push(format!("{} {name}", IdStyle::Prefixed.format(target)));
+                    found.names.len() as u32 - 1
+                }
+                Some((_, (_, other))) => {
+                    let what = match other {
+                        Said::Nothing(type_index, _) => type_name(self.counted, type_index),
+                        Said::Array => "an array",
+                        _ => "a class",
+                    };
+                    return Err(needs_graph(
+                        path,
+                        &format!("refers to {what}, whose name is not in the object itself"),
+                    ));
+                }
+            };
+            without.objects = without.objects.saturating_sub(group.objects);
+            without.shallow_bytes = without.shallow_bytes.saturating_sub(group.shallow_bytes);
+            amounts.resize_with(amounts.len().max(number as usize + 1), CountedGroup::default);
+            amounts[number as usize].merge(group);
+        }
+        amounts.resize_with(found.names.len(), CountedGroup::default);
+        amounts[0] = without;
+        Ok(found.names.into_iter().zip(amounts).collect())
+    }
 }
 
 /// What the objects of these ids, which ascend, say. One pass.

@@ -85,6 +85,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     lenient: LenientArgs,
     /// Histogram only, in one pass with memory for types alone
+    ///
+    /// Of Java heap dumps (HPROF) also --by .status and --sum .total: in up to three passes more, with memory for the groups and for
+    /// what the fields refer to
     #[arg(long, conflicts_with_all = ["retained", "filter", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
     shallow: bool,
     #[command(flatten)]

@@ -1,7 +1,5 @@
 //! What instances hold in a dump that was only counted, without a graph: passes over the file that keep nothing of an object.
 
-use std::fmt;
-
 use rustc_hash::FxHashMap;
 
 use super::finder::ObjectPlaces;
@@ -63,6 +61,7 @@ impl CountedClass {
 }
 
 /// Instances of a dump that was only counted.
+#[derive(Debug)]
 pub struct CountedInstances {
     pub(in crate::input::hprof) places: ObjectPlaces,
     /// `None` where the dump came through a pipe of which nothing is kept.
@@ -73,12 +72,6 @@ pub struct CountedInstances {
     pub(in crate::input::hprof) counted_classes: FxHashMap<u64, CountedClass>,
     /// The account of the memory that answers may take.
     pub(crate) budget: MemoryBudget,
-}
-
-impl fmt::Debug for CountedInstances {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CountedInstances").field("classes", &self.counted_classes.len()).finish_non_exhaustive()
-    }
 }
 
 impl CountedInstances {
