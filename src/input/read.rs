@@ -2,10 +2,10 @@
 
 use std::io;
 
+use super::counted_instances::CountedInstances;
 use super::details::ObjectDetails;
 use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
-use super::hprof::details::counted_instances::CountedInstances;
 use super::info::FormatInfo;
 use super::options::ReadOptions;
 use super::reader::{FormatMatch, ParsedContent, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
@@ -54,7 +54,7 @@ pub struct CountedTypes {
     /// Sections' names.
     pub section_names: Vec<String>,
     /// What instances hold, where the format says it without a graph.
-    pub instances: Option<CountedInstances>,
+    pub instances: Option<Box<dyn CountedInstances>>,
     /// Facts about the dump and the file.
     pub info: FormatInfo,
     /// Problems that were met.

@@ -1,11 +1,11 @@
 //! The reader of one format, its input and its result. Everything that formats have in common is
 //! done by [`read`](super::read()) around it.
 
+use super::counted_instances::CountedInstances;
 use super::details::ObjectDetails;
 use super::diagnostics::{Diagnostics, ProblemCode};
 use super::error::{Position, ReadError};
 use super::gzip_members::UNPACKING_MEMORY_BYTES_PER_THREAD;
-use super::hprof::details::counted_instances::CountedInstances;
 use super::info::FormatInfo;
 use super::options::{ReadOptions, Rules};
 use super::problem_codes::{self, GraphCodes};
@@ -151,7 +151,7 @@ pub struct Reading {
     /// graph has. Filled while reading, or by the work of [`ParsedObjects::with_finish`].
     pub details: Option<Box<dyn ObjectDetails>>,
     /// What instances hold, of a dump that was only counted: where its reader knows that without a graph.
-    pub counted_instances: Option<CountedInstances>,
+    pub counted_instances: Option<Box<dyn CountedInstances>>,
     /// `None` once it was asked.
     ending: Option<SourceEnding>,
 }

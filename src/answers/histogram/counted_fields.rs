@@ -169,16 +169,16 @@ fn explain(error: ReadError) -> AnswerError {
 /// file cannot be read again, a field takes the graph, or there is no memory.
 pub(super) fn count_fields(
     counted: &CountedTypes,
-    instances: &CountedInstances,
+    instances: &dyn CountedInstances,
     options: &HistogramOptions,
 ) -> Result<Vec<(String, CountedGroup)>, AnswerError> {
     let asked = AskedFields::of(counted, options)?;
     if !instances.are_readable() {
         return Err(AnswerError::NoValues(NoValues::PipeNotKept));
     }
-    let new_tally = || FieldTally { share: instances.budget.for_content(), ..FieldTally::default() };
+    let new_tally = || FieldTally { share: instances.budget().for_content(), ..FieldTally::default() };
     let add = |tally: &mut FieldTally, instance: &CountedInstance<'_>| asked.add(tally, instance);
-    let tallies = instances.visit_fields(&asked.names, new_tally, add).map_err(explain)?;
+    let tallies = visit_fields(instances, &asked.names, new_tally, add).map_err(explain)?;
     let FieldTally { mut groups, boxed, mut share, error, .. } =
         tallies.into_iter().reduce(FieldTally::merged_with).unwrap_or_default();
     error.map_or(Ok(()), |error| Err(explain(error.into())))?;
@@ -218,6 +218,33 @@ pub(super) fn count_fields(
     Ok(groups)
 }
 
+/// What a thread has, handed on when it is done.
+struct ThreadState<'l, S: Default> {
+    state: S,
+    done: &'l Mutex<Vec<S>>,
+}
+
+impl<S: Default> Drop for ThreadState<'_, S> {
+    fn drop(&mut self) {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.state));
+    }
+}
+
+/// Shows all instances and arrays, with their fields of these names, to `take`, on all threads; returns what these had. One pass.
+fn visit_fields<S: Default + Send>(
+    instances: &dyn CountedInstances,
+    names: &[&str],
+    make: impl Fn() -> S + Sync,
+    take: impl Fn(&mut S, &CountedInstance<'_>) + Sync,
+) -> Result<Vec<S>, ReadError> {
+    let done = Mutex::new(Vec::new());
+    instances.visit_fields(names, &|| {
+        let (mut own, take) = (ThreadState { state: make(), done: &done }, &take);
+        Box::new(move |instance| take(&mut own.state, instance))
+    })?;
+    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
 fn type_name(counted: &CountedTypes, type_index: u32) -> &str {
     counted.types.get(type_index as usize).map_or("", |(name, ..)| name)
 }
@@ -225,7 +252,7 @@ fn type_name(counted: &CountedTypes, type_index: u32) -> &str {
 /// The objects that fields refer to.
 struct ReferredObjects<'f> {
     counted: &'f CountedTypes,
-    instances: &'f CountedInstances,
+    instances: &'f dyn CountedInstances,
     /// Ascending.
     ids: Vec<u64>,
     said: Vec<Said>,
@@ -294,7 +321,7 @@ impl ReferredObjects<'_> {
 }
 
 /// What the objects of these ids, which ascend, say. One pass.
-fn objects_of(ids: &[u64], counted: &CountedTypes, instances: &CountedInstances) -> Result<Vec<Said>, ReadError> {
+fn objects_of(ids: &[u64], counted: &CountedTypes, instances: &dyn CountedInstances) -> Result<Vec<Said>, ReadError> {
     let mut said = vec![Said::Missing; ids.len()];
     if ids.is_empty() {
         return Ok(said);
@@ -325,7 +352,7 @@ fn objects_of(ids: &[u64], counted: &CountedTypes, instances: &CountedInstances)
             },
         ));
     };
-    for (_, found) in instances.visit_fields(&["value", "coder", "offset", "count"], Default::default, look)? {
+    for (_, found) in visit_fields(instances, &["value", "coder", "offset", "count"], Default::default, look)? {
         found.into_iter().for_each(|(place, one)| said[place as usize] = one);
     }
     Ok(said)
@@ -334,7 +361,7 @@ fn objects_of(ids: &[u64], counted: &CountedTypes, instances: &CountedInstances)
 /// Groups of strings by the places of their ids; 0 for those without characters. One pass.
 fn groups_of_texts(
     said: &[Said],
-    instances: &CountedInstances,
+    instances: &dyn CountedInstances,
     found: &mut FieldGroups,
 ) -> Result<Vec<u32>, ReadError> {
     let string = |(at, said): (u32, &Said)| match said {
@@ -343,14 +370,14 @@ fn groups_of_texts(
     };
     let mut strings: Vec<(u64, CharacterRange, u32)> = (0..).zip(said).filter_map(string).collect();
     strings.sort_unstable_by_key(|&(array, _, at)| (array, at));
-    let mut share = instances.budget.for_content();
+    let mut share = instances.budget().for_content();
     share.set_held_bytes((strings.len() * size_of::<(u64, CharacterRange, u32)>()) as u64)?;
     let mut groups = vec![0; said.len()];
     if strings.is_empty() {
         return Ok(groups);
     }
     let shared = Mutex::new((found, &mut groups, share, None));
-    instances.visit_texts(&strings, MAX_TEXT_UNITS, |place, text, key| {
+    instances.visit_texts(&strings, MAX_TEXT_UNITS, &|place, text, key| {
         let (found, groups, share, error) = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, bytes) = (found.names.len(), text.text.len() as u64);
         if error.is_none() {

@@ -313,7 +313,7 @@ pub fn histogram_of_counted_types(
     let types: Vec<(&str, u64, u64)> =
         counted.types.iter().map(|(name, objects, bytes)| (name.as_str(), *objects, *bytes)).collect();
     let instances = counted.instances.as_ref().filter(|_| options.field.is_some() || !options.field_figures.is_empty());
-    let fields = instances.map(|instances| count_fields(counted, instances, options)).transpose()?;
+    let fields = instances.map(|instances| count_fields(counted, &**instances, options)).transpose()?;
     let answer = match fields {
         Some(fields) if options.field.is_some() => {
             let of_groups = fields.into_iter().enumerate().filter(|(_, (_, group))| group.objects > 0);

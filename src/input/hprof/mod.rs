@@ -26,6 +26,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::blocks::parse_source_blocks;
+use super::counted_instances::CountedClass;
 use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
     Format, FormatMatch, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
@@ -36,7 +37,7 @@ use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveO
 use assemble::Assembler;
 use collected_records::{BlockSink, HprofRecords};
 use details::HprofDetails;
-use details::counted_instances::{CountedClass, CountedInstances};
+use details::counted_instances::HprofInstances;
 use details::finder::ObjectPlaces;
 use problem_codes::*;
 use records::{BadHeader, Header};
@@ -141,7 +142,11 @@ impl Reader for Hprof {
         }
         let mut counted_classes = FxHashMap::default();
         for (type_index, (.., own)) in (0..).zip(types.values()) {
-            counted_classes.extend(own.iter().map(|&(class, bytes)| (class, CountedClass::new(type_index, bytes))));
+            counted_classes.extend(
+                own.iter().map(|&(class, bytes)| {
+                    (class, CountedClass { type_index, instance_bytes: bytes, has_name: false })
+                }),
+            );
         }
         let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
         let types = types.into_iter();
@@ -151,7 +156,8 @@ impl Reader for Hprof {
         let classes = std::mem::take(&mut *classes);
         let texts = std::mem::take(&mut parsed.reader.texts);
         let budget = reading.budget.clone();
-        reading.counted_instances = Some(CountedInstances { places, reread, classes, texts, counted_classes, budget });
+        reading.counted_instances =
+            Some(Box::new(HprofInstances { places, reread, classes, texts, counted_classes, budget }));
         Ok(ParsedTypes { extent, types, origins, section_names: sections })
     }
 }

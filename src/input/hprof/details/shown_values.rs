@@ -6,6 +6,7 @@
 use super::finder::{RecordFinder, SubRecord};
 use super::values::{field_places, instance_values, value_at, whole_number_at};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
+use crate::input::counted_instances::CharacterRange;
 use crate::input::hprof::wire::sub_record_tags;
 use crate::input::{ReadError, ShownValue, Text, Value};
 
@@ -289,17 +290,6 @@ pub fn visit_whole_text(
         at += bytes.len() as u64;
     }
     Ok(Some(true))
-}
-
-/// Some of the characters of an array.
-#[derive(Debug, Clone, Copy)]
-pub struct CharacterRange {
-    /// Bytes of the array are two a unit.
-    pub is_wide: bool,
-    /// The first of them.
-    pub start: usize,
-    /// How many; `None` for all that follow.
-    pub count: Option<usize>,
 }
 
 /// The characters in an array of bytes or of UTF-16 units.

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::finder::RecordFinder;
 use super::object_pass::{ArrayHead, ObjectVisitor, visit_objects};
-use super::shown_values::{CharacterRange, characters_in};
+use super::shown_values::characters_in;
 use super::values::content_key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
+use crate::input::counted_instances::CharacterRange;
 use crate::input::{ContentKey, ReadError, StringColumns, Text};
 
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.

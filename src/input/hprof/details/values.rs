@@ -5,6 +5,7 @@ use twox_hash::XxHash3_128;
 
 use super::finder::SubRecord;
 use crate::graph::{Field, FieldKind, HeapGraph, IdLookup, TypeId};
+use crate::input::counted_instances::primitive_value;
 use crate::input::hprof::wire::{id_at_with_width, primitive_kind, sub_record_tags, u32_at};
 use crate::input::{ContentKey, Value};
 
@@ -84,21 +85,6 @@ pub fn array_values<'g>(
 ) -> impl Iterator<Item = Value> + 'g {
     let width = kind.bytes(id_bytes as u32) as usize;
     bytes.chunks_exact(width).map_while(move |element| value_at(graph, kind, element, 0, id_bytes))
-}
-
-/// A value by its bytes in the low ones of a number.
-pub fn primitive_value(kind: FieldKind, raw: u64) -> Value {
-    match kind {
-        FieldKind::Reference => Value::Null,
-        FieldKind::Boolean => Value::Boolean(raw as u8 != 0),
-        FieldKind::Char => Value::Char(raw as u16),
-        FieldKind::Float => Value::Float(f32::from_bits(raw as u32)),
-        FieldKind::Double => Value::Double(f64::from_bits(raw)),
-        FieldKind::Byte => Value::Integer((raw as u8 as i8).into()),
-        FieldKind::Short => Value::Integer((raw as u16 as i16).into()),
-        FieldKind::Int => Value::Integer((raw as u32 as i32).into()),
-        FieldKind::Long => Value::Integer(raw as i64),
-    }
 }
 
 /// A field of the instances of a type.
