@@ -77,6 +77,9 @@ pub struct CharacterRange {
 /// Takes the instances that one thread meets.
 pub type TakeInstance<'s> = Box<dyn FnMut(&CountedInstance<'_>) + Send + 's>;
 
+/// Takes texts of strings: the string's number, its text, and the key of all its characters.
+pub type TakeText<'s> = dyn Fn(u32, Text, &dyn Fn() -> ContentKey) + Sync + 's;
+
 /// Passes over the instances of a dump that was only counted. A trait, so that nothing around the readers names one of them.
 pub trait CountedInstances: fmt::Debug + Send + Sync {
     /// Returns true unless the dump came through a pipe of which not all was kept.
@@ -108,7 +111,7 @@ pub trait CountedInstances: fmt::Debug + Send + Sync {
         &self,
         strings: &[(u64, CharacterRange, u32)],
         most_units: usize,
-        take: &(dyn Fn(u32, Text, &dyn Fn() -> ContentKey) + Sync),
+        take: &TakeText<'_>,
     ) -> Result<(), ReadError>;
 }
 

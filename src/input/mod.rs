@@ -66,7 +66,9 @@ pub use contents::{
     primitive_array_kinds,
 };
 pub(crate) use counted_instances::seek_first;
-pub use counted_instances::{CharacterRange, CountedClass, CountedInstance, CountedInstances, RawValue, TakeInstance};
+pub use counted_instances::{
+    CharacterRange, CountedClass, CountedInstance, CountedInstances, RawValue, TakeInstance, TakeText,
+};
 pub(crate) use details::is_identifier;
 pub use details::{
     AllocationGrouping, ArrayElements, FieldValue, NamedFieldValue, NamedGroups, ObjectDetails, ReferenceKind,

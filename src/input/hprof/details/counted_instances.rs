@@ -9,13 +9,13 @@ use super::texts_of_strings::{CharacterArrayVisitor, MAX_ARRAY_BYTES};
 use super::values::{content_key_of, raw_value_at};
 use crate::graph::{FieldKind, MemoryBudget};
 use crate::input::counted_instances::{
-    CharacterRange, CountedClass, CountedInstance, CountedInstances, RawValue, TakeInstance, seek_first,
+    CharacterRange, CountedClass, CountedInstance, CountedInstances, RawValue, TakeInstance, TakeText, seek_first,
 };
 use crate::input::hprof::layout::classes::Classes;
 use crate::input::hprof::layout::sizes::decoded_text;
 use crate::input::hprof::layout::texts::TextRecords;
 use crate::input::hprof::wire::{primitive_kind, value_bytes};
-use crate::input::{ContentKey, ReadError, RereadableFile, Text};
+use crate::input::{ReadError, RereadableFile};
 
 /// A class with the fields of its instances that are asked for: the place of the name, the kind, and where it is in the values.
 type ClassWithFields = (CountedClass, Vec<(usize, FieldKind, usize)>);
@@ -110,7 +110,7 @@ impl CountedInstances for HprofInstances {
         &self,
         strings: &[(u64, CharacterRange, u32)],
         most_units: usize,
-        take: &(dyn Fn(u32, Text, &dyn Fn() -> ContentKey) + Sync),
+        take: &TakeText<'_>,
     ) -> Result<(), ReadError> {
         let see = |first: usize, array: &ArrayHead, bytes: &[u8]| {
             for &(_, range, number) in strings[first..].iter().take_while(|string| string.0 == array.id) {
