@@ -95,7 +95,7 @@ impl OpenOptions {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn count_types_of_reader(&self, reader: impl Read + Send + 'static) -> Result<CountedTypes, OpenError> {
-        self.count_types_of_source(Source::from_reader_observed(reader, Arc::clone(&self.observer))?)
+        self.count_types_of_source(Source::from_reader_spooled(reader, Arc::clone(&self.observer), self.spool_bytes)?)
     }
 
     fn count_types_of_source(&self, source: Source) -> Result<CountedTypes, OpenError> {

@@ -15,7 +15,7 @@ use crate::graph::{Field, HeapGraph, NodeId};
 use crate::input::{LengthColumn, NamedFieldValue, ShownValue, Value};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
-const MAX_TEXT_UNITS: usize = 1024;
+pub(crate) const MAX_TEXT_UNITS: usize = 1024;
 /// Objects whose texts are read together.
 const VALUES_READ_TOGETHER: usize = 64 * 1024;
 
@@ -98,6 +98,11 @@ pub(crate) struct PathEnd {
 /// Names of the number of elements of arrays and known collections, and of the units of texts, where no field is called so.
 const SIZE_NAMES: [&str; 2] = ["length", "size"];
 
+/// Returns true for a name that may be that of a size, where no field is called so.
+pub(crate) fn is_size_name(name: &str) -> bool {
+    SIZE_NAMES.contains(&name)
+}
+
 /// Hands the ends of paths of all objects to `take`, in batches and on several threads. Where a field on the way is missing
 /// or null, or a collection has no such element, there is no end. One pass over the values of the dump, where paths have several
 /// names two, and 72 bytes for each object with a field of a name behind the first; where they name sizes one more, and where
@@ -121,18 +126,18 @@ pub(crate) fn visit_path_ends(
     check_field_memory(dump, graph, &later_names)?;
     let asked: Vec<&str> = later_names.iter().map(String::as_str).collect();
     let columns = details.values_of_fields(graph, &asked).map_err(unreadable)?;
-    let is_size = |name: &str| SIZE_NAMES.contains(&name);
-    let names_sizes = first_names.iter().chain(&later_names).any(|name| is_size(name));
+    let names_sizes = first_names.iter().chain(&later_names).any(|name| is_size_name(name));
     let names_elements = later_steps().any(|step| step.field_name().is_none());
     let reader = (names_sizes || names_elements).then(|| CollectionReader::of(dump, graph)).transpose()?;
     let sizes = match &reader {
         Some(reader) if names_sizes => read_sizes(dump, graph, reader)?,
         _ => LengthColumn::default(),
     };
-    let is_known = |name: &str| is_size(name) && sizes.iter(0..graph.node_count()).next().is_some();
+    let is_known = |name: &str| is_size_name(name) && sizes.iter(0..graph.node_count()).next().is_some();
     let missing = asked.iter().zip(&columns).filter(|(name, column)| column.is_empty() && !is_known(name));
     missing.for_each(|(name, _)| dump.note_missing_field(name));
-    let size_of = |name: &str, node: NodeId| Some(Value::Integer(sizes.get(node).filter(|_| is_size(name))? as i64));
+    let size_of =
+        |name: &str, node: NodeId| Some(Value::Integer(sizes.get(node).filter(|_| is_size_name(name))? as i64));
     let problem: Mutex<Option<FilterProblem>> = Mutex::new(None);
     let value_of = |step: &PathStep, node: NodeId| -> Option<Value> {
         let Some(name) = step.field_name() else {

@@ -32,7 +32,10 @@ pub(crate) use collection_elements::{CollectionReader, ElementPart, FoundElement
 pub(crate) use collection_sizes::{FoundCollection, collections_of, references_but_class};
 pub use error::{FilterError, FilterProblem};
 pub use field_selection::FieldSelection;
-pub(crate) use fields::{FieldPathValue, FieldValues, PathEnd, types_with_field, visit_path_ends, visit_shown_values};
+pub(crate) use fields::{
+    FieldPathValue, FieldValues, MAX_TEXT_UNITS, PathEnd, is_size_name, types_with_field, visit_path_ends,
+    visit_shown_values,
+};
 pub(crate) use path_step::PathStep;
 
 use crate::dump::OpenDump;

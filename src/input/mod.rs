@@ -7,12 +7,14 @@
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
 //! - `reader`, `read`: the choice of the reader, and the frame around each; `foreign_formats`: bytes of others; `options`,
 //!   `info`, `runtime`, `diagnostics`, `error`, `problem_codes`: its words
-//! - `details`, `rereadable_file`: what is read from the dump again when it is printed; `contents`: of all objects at once
+//! - `details`, `rereadable_file`: what is read from the dump again when it is printed; `contents`: of all objects at once;
+//!   `counted_instances`: without a graph
 //! - `stack_profile`: what readers of profiles share
 //! - `blocks`, `text`, `json_lines`, `line_details`, `histogram_text`, `log_times`, `sink`, `repeat_detector`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 pub(crate) mod blocks;
 mod contents;
+mod counted_instances;
 mod details;
 mod diagnostics;
 mod dotnet;
@@ -63,6 +65,10 @@ pub use contents::{
     ContentKey, Contents, HeldValue, LengthColumn, MIN_LISTED_REFERENCE_ARRAY_LENGTH, StringColumns, WantedContents,
     primitive_array_kinds,
 };
+pub(crate) use counted_instances::seek_first;
+pub use counted_instances::{
+    CharacterRange, CountedClass, CountedInstance, CountedInstances, RawValue, TakeInstance, TakeText,
+};
 pub(crate) use details::is_identifier;
 pub use details::{
     AllocationGrouping, ArrayElements, FieldValue, NamedFieldValue, NamedGroups, ObjectDetails, ReferenceKind,
@@ -71,6 +77,7 @@ pub use details::{
 pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
+pub(crate) use hprof::details::shown_values::BOX_CLASSES;
 pub use info::{FormatInfo, Loss, SnapshotInfo};
 pub(crate) use java_types::PRIMITIVES;
 pub(crate) use names_only::NamesOnly;

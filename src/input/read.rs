@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::counted_instances::CountedInstances;
 use super::details::ObjectDetails;
 use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
@@ -52,6 +53,8 @@ pub struct CountedTypes {
     pub origins: Vec<TypeOrigin>,
     /// Sections' names.
     pub section_names: Vec<String>,
+    /// What instances hold, where the format says it without a graph.
+    pub instances: Option<Box<dyn CountedInstances>>,
     /// Facts about the dump and the file.
     pub info: FormatInfo,
     /// Problems that were met.
@@ -101,7 +104,8 @@ pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<CountedT
     let ParsedTypes { extent, types, origins, section_names: sections } = reader.count_types(source, &mut reading)?;
     reading.check_read_extent(&extent)?;
     reading.diagnostics.fail_if_strict(options.strict)?;
-    Ok(CountedTypes { types, origins, section_names: sections, info: reading.info, diagnostics: reading.diagnostics })
+    let Reading { info, diagnostics, counted_instances: instances, .. } = reading;
+    Ok(CountedTypes { types, origins, section_names: sections, instances, info, diagnostics })
 }
 
 /// The reader of a source, when it can read by the rules that are asked for.

@@ -1,6 +1,7 @@
 //! The reader of one format, its input and its result. Everything that formats have in common is
 //! done by [`read`](super::read()) around it.
 
+use super::counted_instances::CountedInstances;
 use super::details::ObjectDetails;
 use super::diagnostics::{Diagnostics, ProblemCode};
 use super::error::{Position, ReadError};
@@ -149,6 +150,8 @@ pub struct Reading {
     /// The reader of single objects of the dump (from [`Source::rereadable_file`]), where the format says more of them than the
     /// graph has. Filled while reading, or by the work of [`ParsedObjects::with_finish`].
     pub details: Option<Box<dyn ObjectDetails>>,
+    /// What instances hold, of a dump that was only counted: where its reader knows that without a graph.
+    pub counted_instances: Option<Box<dyn CountedInstances>>,
     /// `None` once it was asked.
     ending: Option<SourceEnding>,
 }
@@ -171,6 +174,7 @@ impl Reading {
             },
             diagnostics: Diagnostics::default(),
             details: None,
+            counted_instances: None,
             ending: Some(source.ending()),
         }
     }

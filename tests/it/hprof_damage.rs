@@ -2,11 +2,13 @@
 
 use heapdump::OpenOptions;
 use heapdump::analysis::threshold::Threshold;
+use heapdump::answers::histogram::{FieldFigures, FieldFunction, histogram_of_counted_types};
 use heapdump::answers::{
-    DominatorTreeOptions, HistogramOptions, InfoOptions, LeaksOptions, RetainedBy, dominator_tree, histogram, info,
-    leaks,
+    DominatorTreeOptions, GroupBy, HistogramOptions, InfoOptions, LeaksOptions, RetainedBy, dominator_tree, histogram,
+    info, leaks,
 };
 use heapdump::dump::IndexUse;
+use heapdump::filter::FieldSelection;
 use heapdump::report::Format;
 use serde_json::Value;
 
@@ -267,7 +269,17 @@ fn damaged(whole: &[u8], numbers: &mut Numbers) -> Vec<u8> {
 fn is_answered(path: &str, question: usize) -> bool {
     let options = OpenOptions { index: IndexUse::Never, ..OpenOptions::default() };
     if question == 1 {
-        return options.count_types(path).is_ok();
+        let Ok(counted) = options.count_types(path) else { return false };
+        let mut fields = FieldFigures::default();
+        fields.add_fields(FieldFunction::Sum, &FieldSelection::parse(".value,.hash").expect("fields"));
+        for field in [".name", ".next", ".value", ".hash"] {
+            let field = FieldSelection::parse(field).ok();
+            let field_figures = fields.clone();
+            let by = HistogramOptions { group_by: GroupBy::Field, field, field_figures, ..HistogramOptions::default() };
+            // An error says what takes the graph.
+            let _ = histogram_of_counted_types(&counted, &by);
+        }
+        return true;
     }
     let Ok(dump) = options.open(path) else { return false };
     let retained = HistogramOptions { retained: Some(RetainedBy::Minimum), ..HistogramOptions::default() };

@@ -16,6 +16,7 @@ mod collect_live;
 #[cfg(target_os = "linux")]
 mod collect_safety;
 mod collect_series;
+mod counted_fields;
 mod counting;
 mod damage;
 mod detection;

@@ -1,7 +1,6 @@
 //! Sums, least, largest and mean values of fields by group: `--sum .size`, `--mean .user.age`.
 
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicBool, Ordering as AtomicOrdering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answers::AnswerError;
@@ -86,6 +85,11 @@ impl FieldFigures {
         self.figures.iter().map(|&(function, place)| (function, &*self.paths[place].0))
     }
 
+    /// The fields, each once: the path as it was written, and its steps.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&str, &[PathStep])> {
+        self.paths.iter().map(|(text, steps)| (&**text, &steps[..]))
+    }
+
     /// Figures of each group. One pass over the values of the dump; 100 bytes for each group and field, and 8 bytes for each
     /// object whose field refers to another, which may be a number in a box.
     pub(super) fn compute(
@@ -98,7 +102,6 @@ impl FieldFigures {
         let slots = groups.names.len().saturating_mul(fields);
         dump.check_rows_memory(slots as u64, size_of::<FieldTotals>() as u64)?;
         let totals = Mutex::new((vec![FieldTotals::default(); slots], Vec::<(NodeId, u32)>::new()));
-        let holds_others: Vec<AtomicBool> = self.paths.iter().map(|_| AtomicBool::new(false)).collect();
         let paths: Vec<Vec<PathStep>> = self.paths.iter().map(|(_, steps)| steps.clone()).collect();
         let slot_of = |node: NodeId, path: usize| {
             let group = groups.group_of(node) as usize;
@@ -106,17 +109,14 @@ impl FieldFigures {
         };
         let add = |ends: &[PathEnd]| {
             let slots = ends.iter().filter_map(|end| Some((slot_of(end.node, end.path_index)?, &end.value)));
-            let of_groups: Vec<(usize, &Value)> = slots
-                .inspect(|(slot, value)| note_if_other(&holds_others[slot % fields], value))
-                .filter(|(_, value)| matches!(value, Value::Object(_)) || number_of(value).is_some())
-                .collect();
+            let of_groups: Vec<(usize, &Value)> =
+                slots.filter(|(_, value)| !matches!(value, Value::Null | Value::Dangling(_))).collect();
             let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
             let (totals, references) = &mut *totals;
             for (slot, value) in of_groups {
-                match (value, number_of(value)) {
-                    (Value::Object(target), _) => references.push((*target, slot as u32)),
-                    (_, Some(number)) => totals[slot].add_number(number),
-                    _ => {}
+                match value {
+                    Value::Object(target) => references.push((*target, slot as u32)),
+                    value => totals[slot].add_values(value, 1),
                 }
             }
         };
@@ -128,25 +128,29 @@ impl FieldFigures {
         targets.dedup();
         let mut references = references.into_iter().peekable();
         visit_shown_values(dump, graph, &targets, |target, said| {
-            let number = match &said {
-                Some(ShownValue::Primitive(value)) => number_of(value),
-                _ => None,
-            };
             while let Some((_, slot)) = references.next_if(|(known, _)| *known == target) {
                 match &said {
-                    Some(ShownValue::Primitive(value)) => note_if_other(&holds_others[slot as usize % fields], value),
-                    _ => holds_others[slot as usize % fields].store(true, AtomicOrdering::Relaxed),
+                    Some(ShownValue::Primitive(value)) => totals[slot as usize].add_values(value, 1),
+                    _ => totals[slot as usize].holds_others = true,
                 }
-                number.into_iter().for_each(|number| totals[slot as usize].add_number(number));
             }
         })?;
+        self.check_numbers(totals.chunks_exact(fields.max(1)))?;
+        Ok(totals)
+    }
+
+    /// Error: if a field has no number in any group, and something else in one.
+    pub(super) fn check_numbers<'t>(
+        &self,
+        groups: impl Iterator<Item = &'t [FieldTotals]> + Clone,
+    ) -> Result<(), AnswerError> {
         for (at, (path, _)) in self.paths.iter().enumerate() {
-            let has_numbers = totals.iter().skip(at).step_by(fields).any(|total| total.count > 0);
-            if !has_numbers && holds_others[at].load(AtomicOrdering::Relaxed) {
+            let mut of_groups = groups.clone().filter_map(|totals| totals.get(at));
+            if of_groups.clone().all(|total| total.count == 0) && of_groups.any(|total| total.holds_others) {
                 return Err(AnswerError::NoNumbers(path.to_string()));
             }
         }
-        Ok(totals)
+        Ok(())
     }
 
     /// The figures of a group, of these totals of all groups and so many objects.
@@ -164,13 +168,6 @@ impl FieldFigures {
             figures: figures.collect(),
             objects_without: without.map(|(path, objects)| (Arc::clone(path), objects)).collect(),
         }
-    }
-}
-
-/// Notes a value that is there and can be no number: what is not a number (NaN) is one of a field of numbers.
-fn note_if_other(holds_others: &AtomicBool, value: &Value) {
-    if matches!(value, Value::Boolean(_) | Value::Char(_) | Value::Text(_)) {
-        holds_others.store(true, AtomicOrdering::Relaxed);
     }
 }
 
@@ -194,25 +191,52 @@ pub(super) struct FieldTotals {
     doubles: (f64, f64),
     has_doubles: bool,
     least_and_largest: Option<(FieldNumber, FieldNumber)>,
+    /// There is a value that can be no number: what is not a number (NaN) is one of a field of numbers.
+    pub(super) holds_others: bool,
 }
 
 impl FieldTotals {
-    fn add_number(&mut self, number: FieldNumber) {
-        self.count += 1;
+    /// Adds a value that so many objects have.
+    pub(super) fn add_values(&mut self, value: &Value, times: u64) {
+        self.holds_others |= matches!(value, Value::Boolean(_) | Value::Char(_) | Value::Text(_));
+        number_of(value).into_iter().for_each(|number| self.add_numbers(number, times));
+    }
+
+    fn add_numbers(&mut self, number: FieldNumber, times: u64) {
+        self.count += times;
         match number {
-            FieldNumber::Integer(number) => self.integers = self.integers.saturating_add(number),
+            FieldNumber::Integer(number) => {
+                self.integers = self.integers.saturating_add(number.saturating_mul(times.into()))
+            }
             FieldNumber::Double(number) => {
                 self.has_doubles = true;
-                self.doubles = add_rounded(self.doubles, number);
+                let product = number * times as f64;
+                self.doubles = add_rounded(self.doubles, product);
+                if times > 1 && product.is_finite() {
+                    // What the product was rounded off by.
+                    self.doubles = add_rounded(self.doubles, number.mul_add(times as f64, -product));
+                }
             }
         }
-        self.least_and_largest = Some(match self.least_and_largest {
-            None => (number, number),
-            Some((least, largest)) => (
-                if number.total_order(&least) == Ordering::Less { number } else { least },
-                if number.total_order(&largest) == Ordering::Greater { number } else { largest },
-            ),
-        });
+        self.widen(number, number);
+    }
+
+    /// Adds the values of other objects.
+    pub(super) fn merge(&mut self, other: &FieldTotals) {
+        self.count += other.count;
+        self.integers = self.integers.saturating_add(other.integers);
+        self.doubles = add_rounded(add_rounded(self.doubles, other.doubles.0), other.doubles.1);
+        self.has_doubles |= other.has_doubles;
+        self.holds_others |= other.holds_others;
+        other.least_and_largest.into_iter().for_each(|(least, largest)| self.widen(least, largest));
+    }
+
+    fn widen(&mut self, smaller: FieldNumber, larger: FieldNumber) {
+        let (least, largest) = self.least_and_largest.unwrap_or((smaller, larger));
+        self.least_and_largest = Some((
+            if smaller.total_order(&least) == Ordering::Less { smaller } else { least },
+            if larger.total_order(&largest) == Ordering::Greater { larger } else { largest },
+        ));
     }
 
     /// A double where one of the numbers is.
@@ -255,7 +279,7 @@ mod tests {
 
     fn total_of(numbers: &[FieldNumber]) -> FieldTotals {
         let mut total = FieldTotals::default();
-        numbers.iter().for_each(|&number| total.add_number(number));
+        numbers.iter().for_each(|&number| total.add_numbers(number, 1));
         total
     }
 

@@ -1,6 +1,7 @@
 //! Contents of the heap: totals, and a row for each type (or package, section, module, generation).
 
 mod class_tree;
+mod counted_fields;
 mod field_figures;
 mod options;
 mod rows;
@@ -11,7 +12,7 @@ use super::allocation_heaps::HeapRow;
 use super::field_groups::groups_by_field;
 use super::figure::{
     ALLOCATED_BYTES, ALLOCATIONS, CUM_ALLOCATIONS, CUM_BYTES, ESTIMATED_BYTES, ESTIMATED_OBJECTS, FLAT_ALLOCATIONS,
-    FLAT_BYTES, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, RETAINED,
+    FLAT_BYTES, OBJECTS, OFF_HEAP, REACHABLE_BYTES, REACHABLE_OBJECTS, REFERENCES, RETAINED, SHALLOW,
 };
 use super::frame_amounts::FrameAmounts;
 use super::groups::{Groups, SameNameTypes, groups_by_dominator, loaders_of_repeated_names};
@@ -38,6 +39,8 @@ use crate::input::{FormatInfo, Runtime, TypeOrigin};
 use crate::parallel;
 use crate::units::format_bytes;
 use class_tree::class_tree_rows;
+use counted_fields::{CountedGroup, count_fields};
+use field_figures::FieldTotals;
 pub use field_figures::{FieldFigures, FieldFunction};
 pub use options::*;
 pub use rows::*;
@@ -66,7 +69,7 @@ fn histogram_of_class_histograms(
     }
     let types: Vec<(&str, u64, u64)> =
         histograms.type_rows(histograms.chosen_index).filter(|(_, objects, _)| *objects > 0).collect();
-    let answer = histogram_from_type_counts(&types, &[], dump.info(), options)?;
+    let answer = histogram_from_type_counts(&types, &[], None, dump.info(), options)?;
     Ok(Histogram { problems: problems_of(dump.diagnostics()), ..answer })
 }
 
@@ -298,25 +301,57 @@ fn add_retained_bytes(
     Ok(())
 }
 
-/// The histogram of a dump that was counted in one pass, without its graph: by type or by package.
+/// The histogram of a dump that was counted, without its graph: by type, by package, and where the format says what instances
+/// hold, by values of a field. Fields take up to three passes more over the file; else O(types).
 ///
 /// # Errors
-/// If the rows are to be grouped by anything else.
+/// If the rows are to be grouped by anything else, fields are asked for that take the graph, or the dump cannot be read again.
 pub fn histogram_of_counted_types(
     counted: &CountedTypes,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     let types: Vec<(&str, u64, u64)> =
         counted.types.iter().map(|(name, objects, bytes)| (name.as_str(), *objects, *bytes)).collect();
-    let answer = histogram_from_type_counts(&types, &counted.origins, &counted.info, options)?;
+    let instances = counted.instances.as_ref().filter(|_| options.field.is_some() || !options.field_figures.is_empty());
+    let fields = instances.map(|instances| count_fields(counted, &**instances, options)).transpose()?;
+    let answer = match fields {
+        Some(fields) if options.field.is_some() => {
+            let of_groups = fields.into_iter().enumerate().filter(|(_, (_, group))| group.objects > 0);
+            let rows = of_groups.map(|(at, (name, group))| row_of_counted(at as u32, name, group, options)).collect();
+            histogram_of_counted_rows(rows, &counted.info, options)
+        }
+        fields => {
+            let fields = fields.as_deref();
+            histogram_from_type_counts(&types, &counted.origins, fields, &counted.info, options)?
+        }
+    };
     let sections = Some(counted.section_names.clone());
     Ok(Histogram { sections, problems: problems_of(&counted.diagnostics), ..answer })
 }
 
-/// The histogram of types with objects and bytes.
+/// A row of objects that were only counted.
+fn row_of_counted(number: u32, name: String, group: CountedGroup, options: &HistogramOptions) -> HistogramRow {
+    let CountedGroup { objects, shallow_bytes, mut totals } = group;
+    let amounts = RowAmounts::new(&OBJECT_FIGURES[..2], [Some(objects), Some(shallow_bytes)]);
+    totals.resize(options.field_figures.paths().count(), FieldTotals::default());
+    let figures = (!totals.is_empty()).then(|| Box::new(options.field_figures.figures_of_group(&totals, 0, objects)));
+    let row = HistogramRow::new(name, options.group_by, amounts);
+    HistogramRow { group: number, field_figures: figures, ..row }
+}
+
+/// The histogram of all rows of objects that were only counted.
+fn histogram_of_counted_rows(rows: Vec<HistogramRow>, info: &FormatInfo, options: &HistogramOptions) -> Histogram {
+    let sum = |figure| rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.figure(figure).unwrap_or(0)));
+    let totals = Totals::of_objects(sum(OBJECTS), sum(SHALLOW));
+    let totals = totals.with_figures([(TYPES, Some(rows.len() as u64))]);
+    Histogram::new(&info.format, totals, &OBJECT_FIGURES[..2], options).with_shown_rows(rows, options)
+}
+
+/// The histogram of types with objects and bytes; `fields` as [`count_fields`] returns them.
 fn histogram_from_type_counts(
     types: &[(&str, u64, u64)],
     origins: &[TypeOrigin],
+    fields: Option<&[(String, CountedGroup)]>,
     info: &FormatInfo,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
@@ -326,34 +361,31 @@ fn histogram_from_type_counts(
     if options.group_by.is_by_package() && info.runtime() == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
-    if options.with_off_heap || !options.field_figures.is_empty() {
+    if options.with_off_heap || (fields.is_none() && !options.field_figures.is_empty()) {
         return Err(AnswerError::NeedsObjects);
     }
-    let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
+    let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), CountedGroup>::new();
     for (at, &(name, objects, shallow_bytes)) in types.iter().enumerate() {
         if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
             let origin = origins.get(at).filter(|_| options.group_by == GroupBy::Type);
             let sum = groups.entry((options.group_by.group_of_type_name(name), origin)).or_default();
-            *sum = (sum.0.saturating_add(objects), sum.1.saturating_add(shallow_bytes));
+            let fields = fields.and_then(|fields| fields.get(at));
+            let totals = fields.map_or(Vec::new(), |(_, group)| group.totals.clone());
+            sum.merge(CountedGroup { objects, shallow_bytes, totals });
         }
     }
-    let bytes = groups.values().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
-    let objects = groups.values().fold(0, |sum: u64, (objects, _)| sum.saturating_add(*objects));
-    let totals = Totals::of_objects(objects, bytes);
-    let totals = totals.with_figures([(TYPES, Some(groups.len() as u64))]);
     let mut uses: HashMap<&str, usize> = HashMap::new();
     groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
-    let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
-        let amounts = RowAmounts::new(&OBJECT_FIGURES[..2], [Some(objects), Some(shallow_bytes)]);
-        let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amounts) };
+    let row = |number, (name, origin): (&str, Option<&TypeOrigin>), group| {
+        let row = row_of_counted(number, name.to_string(), group, options);
         match origin.filter(|_| uses[name] > 1) {
             Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
             Some(TypeOrigin::ConstructorPlace(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
             None => row,
         }
     };
-    let rows = (0..).zip(groups).map(|(group, (name, amount))| row(group, name, amount)).collect();
-    Ok(Histogram::new(&info.format, totals, &OBJECT_FIGURES[..2], options).with_shown_rows(rows, options))
+    let rows = (0..).zip(groups).map(|(number, (name, group))| row(number, name, group)).collect();
+    Ok(histogram_of_counted_rows(rows, info, options))
 }
 
 const FIGURES_OF_ALLOCATIONS: [Figure; 2] = [ALLOCATED_BYTES, ALLOCATIONS];

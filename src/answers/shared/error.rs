@@ -45,6 +45,9 @@ pub enum AnswerError {
     /// Numbers are to be added up of a field that holds something else: its path.
     #[error("{0} has no numbers: what it holds can be grouped by, not added up")]
     NoNumbers(String),
+    /// The dump was only counted, and a field takes its graph: its path, and why.
+    #[error("{0} {1}: that takes the graph of the dump, which was only counted")]
+    FieldNeedsGraph(String, String),
     /// No section is called so; there are these.
     #[error("no section \"{0}\"; there are: {there}", there = .1.join(", "))]
     NoSuchSection(String, Vec<String>),
@@ -219,6 +222,7 @@ impl AnswerError {
             AnswerError::AmbiguousObject(..) => format!("{self}; write it so, or say --domain"),
             AnswerError::NoSuchOrder("distance") => format!("--sort: {self}: only V8 heap snapshots have distances"),
             AnswerError::NoOffHeapBytes(_) => format!("--off-heap: {self}"),
+            AnswerError::FieldNeedsGraph(..) => format!("{self}; leave --shallow out"),
             AnswerError::NoNumbers(path) => format!("{self}: --by {path}"),
             AnswerError::NoSuchGroups(GroupBy::Dominator, _) => {
                 "--by dominator: dumps are not compared by it; `heapdump dominators --by dominator` groups one".into()

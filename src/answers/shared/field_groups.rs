@@ -14,12 +14,12 @@ use crate::filter::{
     FieldPathValue, FieldSelection, PathEnd, PathStep, types_with_field, visit_path_ends, visit_shown_values,
 };
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeSet};
-use crate::input::{ContentKey, ShownValue, Value, WantedContents};
+use crate::input::{ContentKey, ShownValue, Text, Value, WantedContents};
 
 /// Objects whose type has no field of the first name.
 const NO_FIELD_NAME: &str = "(no such field)";
 const NULL_NAME: &str = "(null)";
-const NULL_GROUP: u32 = 1;
+pub(in crate::answers) const NULL_GROUP: u32 = 1;
 
 /// Names of the groups, and by object its group. One pass over the values of the dump, and what the objects at the ends of the
 /// path say; 8 bytes for each object, and the names of the groups. Texts longer than what is shown of them, and those with
@@ -37,11 +37,10 @@ pub(in crate::answers) fn groups_by_field(
     dump.check_rows_memory(count as u64, 8)?;
     let has_field = types_with_field(graph, first_name);
     let mut found = FieldGroups {
-        names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(),
         group_of_node: graph.node_types(0..count).map(|type_id| has_field[type_id.index()].into()).collect(),
         referring_nodes: NodeSet::new(count),
         target_nodes: NodeSet::new(count),
-        ..FieldGroups::default()
+        ..FieldGroups::with_no_field_and_null()
     };
     // Dumps have no fields of class objects.
     graph.types().class_objects().iter().for_each(|(class, _)| found.group_of_node[class.index()] = 0);
@@ -54,6 +53,11 @@ pub(in crate::answers) fn groups_by_field(
     visit_path_ends(dump, graph, &[path.to_vec()], &add)?;
     found.resolve_targets(dump, graph)?;
     Ok((found.names, found.group_of_node))
+}
+
+/// A text that is cut, or has halves of characters, does not tell all that is to be compared.
+fn is_compared_by_key(text: &Text) -> bool {
+    text.is_cut || text.text.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// A value that is no text.
@@ -72,10 +76,10 @@ enum GroupKey {
     Object(NodeId),
 }
 
-/// Groups that were met, and which object is in which.
+/// Groups that were met, and which object is in which; without a graph the groups alone.
 #[derive(Debug, Default)]
-struct FieldGroups {
-    names: Vec<String>,
+pub(in crate::answers) struct FieldGroups {
+    pub(in crate::answers) names: Vec<String>,
     group_by_key: FxHashMap<GroupKey, u32>,
     /// Groups whose names are texts, by these.
     groups_of_texts: HashTable<u32>,
@@ -89,6 +93,11 @@ struct FieldGroups {
 }
 
 impl FieldGroups {
+    /// The groups of objects without the field, and with null there.
+    pub(in crate::answers) fn with_no_field_and_null() -> Self {
+        FieldGroups { names: [NO_FIELD_NAME, NULL_NAME].map(String::from).into(), ..FieldGroups::default() }
+    }
+
     fn add_path_end(&mut self, end: &PathEnd) {
         self.group_of_node[end.node.index()] = match &end.value {
             Value::Object(target) => {
@@ -101,7 +110,7 @@ impl FieldGroups {
     }
 
     /// The group of a value that is no reference to an object.
-    fn group_of_value(&mut self, value: &Value) -> u32 {
+    pub(in crate::answers) fn group_of_value(&mut self, value: &Value) -> u32 {
         let key = match value {
             Value::Null | Value::Object(_) | Value::Dangling(_) => return NULL_GROUP,
             Value::Text(text) => return self.group_of_text(text),
@@ -143,6 +152,14 @@ impl FieldGroups {
         }
     }
 
+    /// The group of the text of a string; `key` is that of all its characters, where more than the text is compared.
+    pub(in crate::answers) fn group_of_string(&mut self, text: Text, key: impl FnOnce() -> ContentKey) -> u32 {
+        match is_compared_by_key(&text) {
+            true => self.group_of_key(GroupKey::WholeText(key()), || text.text),
+            false => self.group_of_text(&text.text),
+        }
+    }
+
     /// Gives the objects whose fields refer to others the groups of what those say.
     fn resolve_targets(&mut self, dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
         let targets: Vec<NodeId> = graph.nodes().filter(|&node| self.target_nodes.contains(node)).collect();
@@ -153,7 +170,7 @@ impl FieldGroups {
         let mut long_texts: Vec<(NodeId, String)> = Vec::new();
         visit_shown_values(dump, graph, &targets, |node, said| {
             group_of_target[node.index()] = match said {
-                Some(ShownValue::Text(text)) if text.is_cut || text.text.contains(char::REPLACEMENT_CHARACTER) => {
+                Some(ShownValue::Text(text)) if is_compared_by_key(&text) => {
                     return long_texts.push((node, text.text));
                 }
                 Some(ShownValue::Text(text) | ShownValue::Name(text)) => self.group_of_text(&text.text),

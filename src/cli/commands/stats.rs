@@ -1,5 +1,6 @@
 //! `heapdump stats`: how much is in the heap, by type, package, section, module or generation.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -84,6 +85,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     lenient: LenientArgs,
     /// Histogram only, in one pass with memory for types alone
+    ///
+    /// Of Java heap dumps (HPROF) also --by .status and --sum .total: in up to three passes more, with memory for the groups and for
+    /// what the fields refer to
     #[arg(long, conflicts_with_all = ["retained", "filter", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
     shallow: bool,
     #[command(flatten)]
@@ -151,7 +155,21 @@ fn histogram_by_counting(
     file: Option<&str>,
 ) -> Result<Histogram> {
     let options = args.with_order(options, false, false)?;
-    let counted = count_types(session, input, file, &args.common.input.read)?;
+    let counted = count_types(session, input, file, &args.common.input, args.reads_fields())?;
+    match &counted.instances {
+        None if args.by.field.is_some() => bail!(args.shallow_groups_error()),
+        None if args.reads_fields() => {
+            bail!("--sum, --min, --max and --mean are of objects in groups: leave --shallow out")
+        }
+        Some(instances) => {
+            let fields = args.by.field.iter().flat_map(|field| field.paths().next());
+            let names = fields.chain(options.field_figures.iter().map(|(_, path)| path)).collect::<BTreeSet<_>>();
+            let missing = names.into_iter().filter(|path| !instances.have_field(path.trim_start_matches('.')));
+            let note = |path| session.print_note("note", file, &format!("no object has a field {path}"));
+            missing.filter(|_| !args.common.input.read.quiet).for_each(note);
+        }
+        None => {}
+    }
     if !args.common.input.read.quiet {
         print_problems_of_counted(session, &counted.diagnostics, file);
     }
@@ -244,10 +262,10 @@ impl Args {
             bail!("--fail-over limits types, or functions and lines with all they called: leave --by out");
         }
         self.scope.refuse_types_beside_type_limits(!size_limits.is_empty())?;
-        if self.shallow && !matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
-            let fields = self.by.field.iter().flat_map(FieldSelection::paths);
-            let by = fields.last().unwrap_or(self.by.group.name());
-            bail!("--shallow counts types only: leave it out to group by {by}");
+        let is_counted =
+            matches!(self.by.group, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_) | GroupBy::Field);
+        if self.shallow && !is_counted {
+            bail!(self.shallow_groups_error());
         }
         if !self.by.group.is_by_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
@@ -262,9 +280,8 @@ impl Args {
             bail!("--off-heap is of objects in groups: leave --shallow and --by owner out");
         }
         let field_figures = self.field_figures()?;
-        if !field_figures.is_empty() && (self.shallow || self.by.group.is_by_owner()) {
-            let other = if self.shallow { "--shallow" } else { "--by owner" };
-            bail!("--sum, --min, --max and --mean are of objects in groups: leave {other} out");
+        if !field_figures.is_empty() && self.by.group.is_by_owner() {
+            bail!("--sum, --min, --max and --mean are of objects in groups: leave --by owner out");
         }
         let libraries = parse_patterns("--library", &self.library, false)?;
         let type_ownership = TypeOwnership { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
@@ -294,6 +311,12 @@ impl Args {
             }
         }
         Ok(figures)
+    }
+
+    fn shallow_groups_error(&self) -> String {
+        let fields = self.by.field.iter().flat_map(FieldSelection::paths);
+        let by = fields.last().unwrap_or(self.by.group.name());
+        format!("--shallow counts types only: leave it out to group by {by}")
     }
 
     /// Returns true if values of fields are asked for.

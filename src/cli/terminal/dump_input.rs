@@ -17,8 +17,8 @@ use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::ProgressWatch;
 use crate::cli::terminal::session::Session;
 use crate::dump::{
-    CountedTypes, IndexUse, MemoryError, MemoryLimit, MemoryPurpose, OpenDump, OpenError, OpenOptions, RootPolicy,
-    parse_excluded_root_kind,
+    CountedTypes, IndexUse, MemoryError, MemoryLimit, MemoryPurpose, NoValues, OpenDump, OpenError, OpenOptions,
+    RootPolicy, parse_excluded_root_kind,
 };
 use crate::files::end_program;
 use crate::files::free_temporary_bytes;
@@ -195,10 +195,15 @@ pub(crate) fn open_options_with_roots(
         roots: RootPolicy { excluded_kinds, keep_unreachable: args.keep_unreachable },
         index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
         hides_values: session.hides_values.load(Ordering::Relaxed),
-        spool_bytes: args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10),
+        spool_bytes: spool_bytes(args),
         ..options
     };
     Ok((options, memory))
+}
+
+/// Bytes of standard input that are kept, to be read again.
+fn spool_bytes(args: &InputArgs) -> u64 {
+    args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10)
 }
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several; `with_values` keeps of
@@ -236,14 +241,21 @@ pub(crate) fn read_dump(
     Ok((dump, memory))
 }
 
-/// Counts objects and bytes by type in one pass, for `--shallow`. `file` is the dump's name where there are several.
+/// Counts objects and bytes by type in one pass, for `--shallow`. `file` is the dump's name where there are several;
+/// `with_values` keeps of standard input what is read again.
 pub(crate) fn count_types(
     session: &Session,
     input: &DumpInput,
     file: Option<&str>,
-    args: &ReadArgs,
+    args: &InputArgs,
+    with_values: bool,
 ) -> Result<CountedTypes> {
-    let (options, memory) = open_options(session, file, args)?;
+    let hides_values = session.hides_values.load(Ordering::Relaxed);
+    if with_values && (hides_values || session.kept_dumps.as_ref().is_some_and(|kept| kept.hides_values)) {
+        return Err(NoValues::Hidden.into());
+    }
+    let (mut options, memory) = open_options(session, file, &args.read)?;
+    options.spool_bytes = if with_values { spool_bytes(args) } else { 0 };
     let counted = match input {
         DumpInput::Path(path) => options.count_types(path),
         DumpInput::Stdin => options.count_types_of_reader(std::io::stdin()),

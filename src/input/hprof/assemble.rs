@@ -133,6 +133,12 @@ impl<'a> Assembler<'a> {
         }
     }
 
+    /// The class of a slot of instances, and the bytes of each of these.
+    pub(super) fn class_and_instance_bytes(&self, slot: u32, sizes: &SizeModel) -> Option<(u64, u64)> {
+        let slot = self.records.slot_types.get(slot as usize).filter(|slot| slot.kind == TypeKind::Instance)?;
+        Some((slot.class_or_basic_type, self.instance_or_element_bytes(slot, sizes)))
+    }
+
     /// Objects and bytes by slot, where objects were only counted; class objects are those of `java.lang.Class`.
     pub(super) fn totals_by_slot(&mut self, sizes: &SizeModel) -> Vec<(u32, u64, u128)> {
         let mut totals = Vec::new();

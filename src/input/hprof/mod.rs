@@ -13,7 +13,7 @@
 
 mod assemble;
 mod collected_records;
-mod details;
+pub(crate) mod details;
 mod java_vm;
 pub(crate) mod layout;
 mod problem_codes;
@@ -23,7 +23,10 @@ pub(crate) mod wire;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::blocks::parse_source_blocks;
+use super::counted_instances::CountedClass;
 use super::problem_codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{
     Format, FormatMatch, Loss, ObjectDetails, ParsedContent, ParsedDump, ParsedObjects, ParsedTypes, Position,
@@ -34,6 +37,7 @@ use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveO
 use assemble::Assembler;
 use collected_records::{BlockSink, HprofRecords};
 use details::HprofDetails;
+use details::counted_instances::HprofInstances;
 use details::finder::ObjectPlaces;
 use problem_codes::*;
 use records::{BadHeader, Header};
@@ -109,8 +113,9 @@ impl Reader for Hprof {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let parsed = ParsedFile::parse::<HprofTypeCounts>(source, reading)?;
-        let classes = lock_classes(&parsed.reader.classes);
+        let reread = source.rereadable_file();
+        let mut parsed = ParsedFile::parse::<HprofTypeCounts>(source, reading)?;
+        let mut classes = lock_classes(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.records, &parsed.reader, &classes, &reading.options);
         let extent = report_file_end(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !has_lost_data(&assembler) {
@@ -127,17 +132,32 @@ impl Reader for Hprof {
         reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.possible_repeat_count, first, String::new);
         let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.type_origin(slot)).collect();
         let (sections, names) = std::mem::take(&mut assembler.records.builder).into_section_and_type_names();
-        let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128)>::new();
+        let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128, Vec<(u64, u64)>)>::new();
         for ((slot, objects, bytes), origin) in
             totals.into_iter().zip(origins).filter(|((_, objects, _), _)| *objects > 0)
         {
             let sum = types.entry((&names[slot as usize], origin)).or_default();
-            *sum = (sum.0 + objects, sum.1 + bytes);
+            (sum.0, sum.1) = (sum.0 + objects, sum.1 + bytes);
+            sum.2.extend(assembler.class_and_instance_bytes(slot, &sizes));
+        }
+        let mut counted_classes = FxHashMap::default();
+        for (type_index, (.., own)) in (0..).zip(types.values()) {
+            counted_classes.extend(
+                own.iter().map(|&(class, bytes)| {
+                    (class, CountedClass { type_index, instance_bytes: bytes, has_name: false })
+                }),
+            );
         }
         let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
         let types = types.into_iter();
         let (types, origins) =
-            types.map(|((name, origin), (objects, bytes))| ((name.into(), objects, shown(bytes)), origin)).unzip();
+            types.map(|((name, origin), (objects, bytes, _))| ((name.into(), objects, shown(bytes)), origin)).unzip();
+        let places = take_object_places(&mut assembler);
+        let classes = std::mem::take(&mut *classes);
+        let texts = std::mem::take(&mut parsed.reader.texts);
+        let budget = reading.budget.clone();
+        reading.counted_instances =
+            Some(Box::new(HprofInstances { places, reread, classes, texts, counted_classes, budget }));
         Ok(ParsedTypes { extent, types, origins, section_names: sections })
     }
 }

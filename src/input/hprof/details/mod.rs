@@ -1,10 +1,11 @@
 //! Single objects, read again when they are printed: values of fields, names of references, what they say.
 
 pub(super) mod contents;
+pub(super) mod counted_instances;
 pub(super) mod finder;
 pub(super) mod many_fields;
 pub(super) mod object_pass;
-pub(super) mod shown_values;
+pub(crate) mod shown_values;
 pub(super) mod texts_of_strings;
 pub(super) mod values;
 
@@ -14,6 +15,7 @@ use std::{fmt, io};
 use super::records::{ClassDump, ClassReference};
 use super::wire::sub_record_tags;
 use crate::graph::{ColumnSink, FieldKind, GraphNameId, HeapGraph, NodeId, TypeId};
+use crate::input::counted_instances::primitive_value;
 use crate::input::{
     ArrayElements, Contents, FieldValue, NamedFieldValue, ObjectDetails, ReadError, ReferenceName, RereadableFile,
     ShownValue, StringColumns, Text, Value, WantedContents,
@@ -23,7 +25,7 @@ use finder::{ObjectPlaces, RecordFinder};
 use many_fields::{fields_between, visit_field_values};
 use shown_values::{TextSource, shown_values, text_sources, visit_whole_text};
 use texts_of_strings::visit_texts;
-use values::{array_values, instance_values, parsed_array, primitive_value, reference_value};
+use values::{array_values, instance_values, parsed_array, reference_value};
 
 /// More than any record has.
 const NO_BYTE_LIMIT: usize = usize::MAX >> 1;

@@ -6,6 +6,7 @@
 use super::finder::{RecordFinder, SubRecord};
 use super::values::{field_places, instance_values, value_at, whole_number_at};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
+use crate::input::counted_instances::CharacterRange;
 use crate::input::hprof::wire::sub_record_tags;
 use crate::input::{ReadError, ShownValue, Text, Value};
 
@@ -16,7 +17,7 @@ const TEXT_PIECE_BYTES: u64 = 1 << 20;
 const MAX_INSTANCE_VALUE_BYTES: usize = 1 << 16;
 
 /// Classes of boxed primitive values.
-const BOX_CLASSES: [&str; 8] = [
+pub(crate) const BOX_CLASSES: [&str; 8] = [
     "java.lang.Boolean",
     "java.lang.Byte",
     "java.lang.Character",
@@ -28,7 +29,7 @@ const BOX_CLASSES: [&str; 8] = [
 ];
 
 /// Their objects have their name in a field `name`.
-const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
+pub const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
 
 /// Where objects of a type have their short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,17 +290,6 @@ pub fn visit_whole_text(
         at += bytes.len() as u64;
     }
     Ok(Some(true))
-}
-
-/// Some of the characters of an array.
-#[derive(Debug, Clone, Copy)]
-pub struct CharacterRange {
-    /// Bytes of the array are two a unit.
-    pub is_wide: bool,
-    /// The first of them.
-    pub start: usize,
-    /// How many; `None` for all that follow.
-    pub count: Option<usize>,
 }
 
 /// The characters in an array of bytes or of UTF-16 units.

@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::finder::RecordFinder;
 use super::object_pass::{ArrayHead, ObjectVisitor, visit_objects};
-use super::shown_values::{CharacterRange, characters_in};
+use super::shown_values::characters_in;
 use super::values::content_key_of;
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
 use crate::input::contents::NodeNumbers;
+use crate::input::counted_instances::CharacterRange;
 use crate::input::{ContentKey, ReadError, StringColumns, Text};
 
 /// Bytes of an array that are looked at together; texts behind them are taken for equal.
-const MAX_ARRAY_BYTES: usize = 64 << 20;
+pub const MAX_ARRAY_BYTES: usize = 64 << 20;
 
 /// Strings by the arrays that hold their characters.
 struct StringsByArray<'g> {
@@ -44,24 +45,32 @@ impl<'g> StringsByArray<'g> {
     }
 }
 
-/// Calls something with each array of characters: its number and its bytes, of one in pieces the first `most_bytes`
-/// together.
-struct CharacterArrayVisitor<'p, F> {
-    by_array: &'p StringsByArray<'p>,
+/// Calls something with each array of characters that has a number: this and its bytes, of one in pieces the first
+/// `most_bytes` together.
+pub struct CharacterArrayVisitor<L, F> {
+    /// By its id.
+    number_of: L,
     most_bytes: usize,
     visit: F,
     current_array_number: usize,
     gathered_bytes: Vec<u8>,
 }
 
-impl<F: Fn(usize, &ArrayHead, &[u8]) + Send> ObjectVisitor for CharacterArrayVisitor<'_, F> {
+impl<L, F> CharacterArrayVisitor<L, F> {
+    pub fn new(number_of: L, most_bytes: usize, visit: F) -> Self {
+        CharacterArrayVisitor { number_of, most_bytes, visit, current_array_number: 0, gathered_bytes: Vec::new() }
+    }
+}
+
+impl<L: FnMut(u64) -> Option<usize> + Send, F: Fn(usize, &ArrayHead, &[u8]) + Send> ObjectVisitor
+    for CharacterArrayVisitor<L, F>
+{
     fn visit_array(&mut self, array: &ArrayHead) -> bool {
         if !matches!(array.element_kind, FieldKind::Byte | FieldKind::Char) {
             return false;
         }
         self.gathered_bytes.clear();
-        let number = self.by_array.graph.node_of_id(array.id).and_then(|node| self.by_array.array_numbers.number(node));
-        number.inspect(|&number| self.current_array_number = number).is_some()
+        (self.number_of)(array.id).inspect(|&number| self.current_array_number = number).is_some()
     }
 
     fn visit_elements(&mut self, array: &ArrayHead, bytes: &[u8], is_last: bool) {
@@ -83,14 +92,8 @@ fn visit_character_arrays(
     most_bytes: usize,
     see: impl Fn(usize, &ArrayHead, &[u8]) + Sync,
 ) -> Result<(), ReadError> {
-    let see = &see;
-    let make = || CharacterArrayVisitor {
-        by_array,
-        most_bytes,
-        visit: see,
-        current_array_number: 0,
-        gathered_bytes: Vec::new(),
-    };
+    let number_of = |id| by_array.graph.node_of_id(id).and_then(|node| by_array.array_numbers.number(node));
+    let make = || CharacterArrayVisitor::new(number_of, most_bytes, &see);
     visit_objects(&finder.places, &finder.reread, make).map(|_| ())
 }
 

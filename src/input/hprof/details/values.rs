@@ -5,6 +5,7 @@ use twox_hash::XxHash3_128;
 
 use super::finder::SubRecord;
 use crate::graph::{Field, FieldKind, HeapGraph, IdLookup, TypeId};
+use crate::input::counted_instances::primitive_value;
 use crate::input::hprof::wire::{id_at_with_width, primitive_kind, sub_record_tags, u32_at};
 use crate::input::{ContentKey, Value};
 
@@ -27,8 +28,14 @@ pub fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_
 
 /// The same of a kind that is no reference.
 fn primitive_at(kind: FieldKind, bytes: &[u8], at: usize) -> Option<Value> {
-    let bytes = bytes.get(at..at.checked_add(kind.bytes(0) as usize)?)?;
-    Some(primitive_value(kind, bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))))
+    raw_value_at(kind, bytes, at, 0).map(|raw| primitive_value(kind, raw))
+}
+
+/// The bytes of the value of a field, in the low ones of a number; of a reference the id.
+#[inline]
+pub fn raw_value_at(kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(kind.bytes(id_bytes as u32) as usize)?)?;
+    Some(bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte)))
 }
 
 /// The whole number, truth value or unit of a field; `None` for others, and where the record is too short.
@@ -78,21 +85,6 @@ pub fn array_values<'g>(
 ) -> impl Iterator<Item = Value> + 'g {
     let width = kind.bytes(id_bytes as u32) as usize;
     bytes.chunks_exact(width).map_while(move |element| value_at(graph, kind, element, 0, id_bytes))
-}
-
-/// A value by its bytes in the low ones of a number.
-pub fn primitive_value(kind: FieldKind, raw: u64) -> Value {
-    match kind {
-        FieldKind::Reference => Value::Null,
-        FieldKind::Boolean => Value::Boolean(raw as u8 != 0),
-        FieldKind::Char => Value::Char(raw as u16),
-        FieldKind::Float => Value::Float(f32::from_bits(raw as u32)),
-        FieldKind::Double => Value::Double(f64::from_bits(raw)),
-        FieldKind::Byte => Value::Integer((raw as u8 as i8).into()),
-        FieldKind::Short => Value::Integer((raw as u16 as i16).into()),
-        FieldKind::Int => Value::Integer((raw as u32 as i32).into()),
-        FieldKind::Long => Value::Integer(raw as i64),
-    }
 }
 
 /// A field of the instances of a type.

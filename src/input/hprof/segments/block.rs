@@ -89,8 +89,10 @@ pub fn parse_block<S: ObjectSink>(
             8 => PieceParser::<8, S>::new(piece, layouts, block).parse(data),
             _ => PieceParser::<4, S>::new(piece, layouts, block).parse(data),
         };
+        let mut readable_bytes = data.len();
         match parsed {
             Err(UnreadableFrom(at)) => {
+                readable_bytes = at;
                 block.unreadable_places.push((piece.offset + at as u64, piece.is_cut));
                 block.unread_bytes += (data.len() - at) as u64;
             }
@@ -99,9 +101,10 @@ pub fn parse_block<S: ObjectSink>(
         }
         let (least, greatest) = block.id_bounds;
         if least <= greatest {
+            // Not what cannot be read: who reads it again meets no object that was not counted.
             block.extents.push(FileExtent {
                 offset: piece.offset,
-                bytes: data.len() as u64,
+                bytes: readable_bytes as u64,
                 min_id: least,
                 max_id: greatest,
             });
