@@ -14,6 +14,18 @@ pub(crate) const PRIMITIVES: [(FieldKind, &str, &str); 8] = [
     (FieldKind::Long, "long", "J"),
 ];
 
+/// Classes of boxed primitive values.
+pub(crate) const BOX_CLASSES: [&str; 8] = [
+    "java.lang.Boolean",
+    "java.lang.Byte",
+    "java.lang.Character",
+    "java.lang.Double",
+    "java.lang.Float",
+    "java.lang.Integer",
+    "java.lang.Long",
+    "java.lang.Short",
+];
+
 /// `[Ljava/util/Hashtable$Entry;` as `java.util.Hashtable$Entry[]`, `[[I` as `int[][]`, `array of [C` as `char[][]`.
 /// Anything else only has its slashes turned to dots, but not one before `0x`, which is part of the name of a hidden
 /// class (`A$$Lambda$1/0x00000000080c3000`).

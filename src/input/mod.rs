@@ -77,9 +77,8 @@ pub use details::{
 pub use diagnostics::{Diagnostics, Problem, ProblemCode, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
-pub(crate) use hprof::details::shown_values::BOX_CLASSES;
 pub use info::{FormatInfo, Loss, SnapshotInfo};
-pub(crate) use java_types::PRIMITIVES;
+pub(crate) use java_types::{BOX_CLASSES, PRIMITIVES};
 pub(crate) use names_only::NamesOnly;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use nettrace::trace_follower::TraceFollower;

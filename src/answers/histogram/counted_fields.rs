@@ -182,7 +182,7 @@ pub(super) fn count_fields(
     let FieldTally { mut groups, boxed, mut share, error, .. } =
         tallies.into_iter().reduce(FieldTally::merged_with).unwrap_or_default();
     error.map_or(Ok(()), |error| Err(explain(error.into())))?;
-    let targets = groups.keys().filter_map(|key| key.filter(|_| asked.by.is_some())?.target());
+    let targets = groups.keys().filter_map(|key| (*key)?.target());
     let mut ids: Vec<u64> = targets.chain(boxed.keys().map(|(.., target)| *target)).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -276,11 +276,21 @@ impl ReferredObjects<'_> {
         groups: FxHashMap<CountedKey, CountedGroup>,
         mut without: CountedGroup,
     ) -> Result<Vec<(String, CountedGroup)>, AnswerError> {
-        let mut found = FieldGroups::with_no_field_and_null();
-        let group_of_text = groups_of_texts(&self.said, self.instances, &mut found).map_err(explain)?;
-        // In the order of the keys: the numbers of groups do not go by that of threads.
+        // In the order of the keys: what is said does not go by that of threads.
         let mut groups: Vec<(CountedKey, CountedGroup)> = groups.into_iter().collect();
         groups.sort_unstable_by_key(|(key, _)| key.map(|key| (key.kind as u8, key.bits)));
+        // Before the texts are read.
+        for target in groups.iter().filter_map(|(key, _)| (*key)?.target()) {
+            let what = match self.said_by(target).1 {
+                Said::Nothing(type_index, true) => type_name(self.counted, type_index),
+                Said::Array => "an array",
+                Said::ClassObject => "a class",
+                _ => continue,
+            };
+            return Err(needs_graph(path, &format!("refers to {what}, whose name is not in the object itself")));
+        }
+        let mut found = FieldGroups::with_no_field_and_null();
+        let group_of_text = groups_of_texts(&self.said, self.instances, &mut found).map_err(explain)?;
         let mut amounts: Vec<CountedGroup> = Vec::new();
         for (key, group) in groups {
             let Some(value) = key else {
@@ -289,24 +299,13 @@ impl ReferredObjects<'_> {
             };
             let number = match value.target().map(|target| (target, self.said_by(target))) {
                 None => found.group_of_value(&value.primitive()),
-                Some((_, (_, Said::Missing))) => NULL_GROUP,
+                Some((_, (_, Said::Missing | Said::Array | Said::ClassObject))) => NULL_GROUP,
                 Some((_, (_, Said::Boxed(value)))) => found.group_of_value(&value.primitive()),
                 Some((_, (at, Said::String(..)))) if group_of_text[at] > 0 => group_of_text[at],
-                Some((target, (_, Said::String(.., type_index) | Said::Nothing(type_index, false)))) => {
+                Some((target, (_, Said::String(.., type_index) | Said::Nothing(type_index, _)))) => {
                     let name = type_name(self.counted, type_index);
                     found.names.push(format!("{} {name}", IdStyle::Prefixed.format(target)));
                     found.names.len() as u32 - 1
-                }
-                Some((_, (_, other))) => {
-                    let what = match other {
-                        Said::Nothing(type_index, _) => type_name(self.counted, type_index),
-                        Said::Array => "an array",
-                        _ => "a class",
-                    };
-                    return Err(needs_graph(
-                        path,
-                        &format!("refers to {what}, whose name is not in the object itself"),
-                    ));
                 }
             };
             without.objects = without.objects.saturating_sub(group.objects);

@@ -81,6 +81,13 @@ pub struct HistogramOptions {
 }
 
 impl HistogramOptions {
+    /// Names of the fields that groups and figures are of, without those that paths of several steps lead to.
+    pub(crate) fn field_names(&self) -> impl Iterator<Item = &str> {
+        let of_groups = self.field.iter().flat_map(|field| field.steps().next());
+        let paths = of_groups.chain(self.field_figures.paths().map(|(_, steps)| steps));
+        paths.filter(|steps| steps.len() == 1).filter_map(|steps| steps[0].field_name())
+    }
+
     /// Figures that rows can be ordered by. `with_graph`: of objects whose references are known.
     pub fn orders(&self, with_graph: bool, of_allocations: bool) -> Vec<Figure> {
         let (by_name, retained) = (self.group_by.figure(), self.retained.map(|_| RETAINED));

@@ -156,24 +156,27 @@ fn histogram_by_counting(
 ) -> Result<Histogram> {
     let options = args.with_order(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input, args.reads_fields())?;
+    let mut missing = BTreeSet::new();
     match &counted.instances {
         None if args.by.field.is_some() => bail!(args.shallow_groups_error()),
         None if args.reads_fields() => {
             bail!("--sum, --min, --max and --mean are of objects in groups: leave --shallow out")
         }
         Some(instances) => {
-            let fields = args.by.field.iter().flat_map(|field| field.paths().next());
-            let names = fields.chain(options.field_figures.iter().map(|(_, path)| path)).collect::<BTreeSet<_>>();
-            let missing = names.into_iter().filter(|path| !instances.have_field(path.trim_start_matches('.')));
-            let note = |path| session.print_note("note", file, &format!("no object has a field {path}"));
-            missing.filter(|_| !args.common.input.read.quiet).for_each(note);
+            missing = options.field_names().filter(|name| !instances.have_field(name)).collect();
         }
         None => {}
     }
-    if !args.common.input.read.quiet {
+    let quiet = args.common.input.read.quiet;
+    if !quiet {
         print_problems_of_counted(session, &counted.diagnostics, file);
     }
-    histogram_of_counted_types(&counted, &options).map_err(|error| Error::msg(error.advice()))
+    let answer = histogram_of_counted_types(&counted, &options).map_err(|error| Error::msg(error.advice()))?;
+    if !missing.is_empty() && !quiet {
+        let names: Vec<String> = missing.iter().map(|name| format!(".{name}")).collect();
+        session.print_note("note", file, &format!("no object has a field {}", names.join(" or ")));
+    }
+    Ok(answer)
 }
 
 /// The end of the command, with the limits of each file on standard error; for one dump nearly equal names of types are named.

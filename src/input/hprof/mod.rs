@@ -13,7 +13,7 @@
 
 mod assemble;
 mod collected_records;
-pub(crate) mod details;
+mod details;
 mod java_vm;
 pub(crate) mod layout;
 mod problem_codes;

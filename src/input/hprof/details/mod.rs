@@ -5,7 +5,7 @@ pub(super) mod counted_instances;
 pub(super) mod finder;
 pub(super) mod many_fields;
 pub(super) mod object_pass;
-pub(crate) mod shown_values;
+pub(super) mod shown_values;
 pub(super) mod texts_of_strings;
 pub(super) mod values;
 

@@ -8,6 +8,7 @@ use super::values::{field_places, instance_values, value_at, whole_number_at};
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::counted_instances::CharacterRange;
 use crate::input::hprof::wire::sub_record_tags;
+use crate::input::java_types::BOX_CLASSES;
 use crate::input::{ReadError, ShownValue, Text, Value};
 
 /// Bytes of a text that are handed on at a time.
@@ -15,18 +16,6 @@ const TEXT_PIECE_BYTES: u64 = 1 << 20;
 
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
 const MAX_INSTANCE_VALUE_BYTES: usize = 1 << 16;
-
-/// Classes of boxed primitive values.
-pub(crate) const BOX_CLASSES: [&str; 8] = [
-    "java.lang.Boolean",
-    "java.lang.Byte",
-    "java.lang.Character",
-    "java.lang.Double",
-    "java.lang.Float",
-    "java.lang.Integer",
-    "java.lang.Long",
-    "java.lang.Short",
-];
 
 /// Their objects have their name in a field `name`.
 pub const CLASSES_WITH_NAME_FIELD: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
