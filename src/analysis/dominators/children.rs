@@ -12,7 +12,7 @@ const PREFETCH_DISTANCE: usize = 4;
 #[derive(Debug)]
 pub struct DominatorChildren<'a>(ChildLists<'a>);
 
-/// The same, made by the first who asks.
+/// Lists of children that are made when they are first asked for.
 pub type LazyDominatorChildren<'a> =
     LazyLock<DominatorChildren<'a>, Box<dyn FnOnce() -> DominatorChildren<'a> + Send + 'a>>;
 

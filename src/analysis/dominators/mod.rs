@@ -230,7 +230,7 @@ impl Dominators {
         DominatorChildren::of_immediate_dominators(immediate)
     }
 
-    /// The same, made by the first who asks.
+    /// The same, made when it is first asked for.
     pub fn children_when_asked(&self) -> LazyDominatorChildren<'_> {
         LazyDominatorChildren::new(Box::new(|| self.children()))
     }

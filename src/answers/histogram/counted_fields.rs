@@ -38,7 +38,8 @@ impl CountedGroup {
     }
 }
 
-/// The value of the field whose values are groups, `None` without such a field; else the number of the type.
+/// What a group is known by. Where groups are values of a field: the value, `None` of objects without that field. Where
+/// they are types: the number of the type.
 type CountedKey = Option<RawValue>;
 
 fn key_of_type(type_index: u32) -> CountedKey {
@@ -99,7 +100,7 @@ enum Said {
     Boxed(RawValue),
     /// The array with its characters, which of them, and the type.
     String(u64, CharacterRange, u32),
-    /// Nothing by itself: its type, and whether another object says its name.
+    /// An object without a text or number of its own: its type, and whether it has a name, which another object holds.
     Nothing(u32, bool),
     Array,
     ClassObject,
@@ -122,7 +123,7 @@ impl<'q> AskedFields<'q> {
     fn of(counted: &CountedTypes, options: &'q HistogramOptions) -> Result<Self, AnswerError> {
         let by = options.field.as_ref().and_then(|field| field.paths().zip(field.steps()).next());
         let fields = by.into_iter().chain(options.field_figures.paths()).map(|(path, steps)| match steps {
-            // It is the size of known collections too, and what they are takes references.
+            // Collections are known by their references: how many elements they have is not in a field of this name.
             [PathStep::Field(name)] if is_size_name(name) => Err(needs_graph(path, "may be the size of a collection")),
             [PathStep::Field(name)] => Ok(name.as_str()),
             _ => Err(needs_graph(path, "leads over several objects")),

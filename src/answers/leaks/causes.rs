@@ -74,7 +74,7 @@ pub(super) fn find_causes<'d>(
     dump.announce_phase(Phase::FindingSuspects);
     // The best ways take as long as the dominator trees, and need nothing of them but what roots reach.
     let mut made = Ok(());
-    // The sender goes when that is known of the dump, or will not be.
+    // Nothing is sent: the sender is dropped when it is known what roots reach, or when no tree can be made.
     let (sender, is_reachable_known) = channel::<()>();
     let mut make_trees = |sender: Sender<()>| {
         let mut sender = Some(sender);
