@@ -226,8 +226,6 @@ impl RowTree {
         parallel::for_each_piece(&mut self.rows_by_node, &|_, rows| {
             rows.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = number[*row as usize]);
         });
-        self.child_starts.clear();
-        self.children.clear();
         list_children(&self.rows, &mut self.child_starts, &mut self.children);
     }
 
@@ -344,9 +342,11 @@ fn row_to_fold_into(
     None
 }
 
-/// Rows by their parent, into empty lists.
+/// Rows by their parent, in the memory of these lists.
 fn list_children(rows: &[MergedRow], starts: &mut Vec<u32>, list: &mut Vec<u32>) {
+    starts.clear();
     starts.resize(rows.len() + 1, 0);
+    // Every place is written.
     list.resize(rows.len() - 1, 0);
     rows.iter().skip(1).for_each(|row| starts[row.parent as usize] += 1);
     for at in 1..starts.len() {
