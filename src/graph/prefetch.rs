@@ -5,9 +5,10 @@
 )]
 
 /// Asks the processor to bring a value near: it goes on meanwhile, as it cannot behind loads whose values it waits for.
-/// The value is read where there is no such instruction. Nothing happens past the end.
+/// Nothing happens past the end.
 #[inline(always)]
-pub(crate) fn prefetch<T: Copy>(values: &[T], at: usize) {
+pub(crate) fn prefetch<T>(values: &[T], at: usize) {
+    #[allow(unused_variables, reason = "of other processors")]
     let Some(value) = values.get(at) else { return };
     #[cfg(target_arch = "x86_64")]
     {
@@ -15,6 +16,9 @@ pub(crate) fn prefetch<T: Copy>(values: &[T], at: usize) {
         // SAFETY: the address is that of a value of the slice, and nothing that the program can see is read.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    std::hint::black_box(*value);
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) std::ptr::from_ref(value), options(nostack, preserves_flags, readonly));
+    }
 }

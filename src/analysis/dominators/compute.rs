@@ -61,18 +61,22 @@ pub(super) fn compute(
     take_reached: &mut dyn FnMut(&NodeSet),
 ) -> DepthFirstDominators {
     let mut counts = TargetCounts::new(graph.node_count());
+    let (mut numbers, mut places) = (Vec::new(), Vec::new());
     // The walk stays on this thread: what other threads allocate stays with them.
     let walk = rayon::in_place_scope(|scope| {
-        scope.spawn(|_| counts.add_references(graph));
+        scope.spawn(|_| {
+            counts.add_references(graph);
+            (numbers, places) = (resident_zeros(graph.node_count()), resident_zeros(graph.node_count() + 1));
+        });
         depth_first_walk(graph, take_reached)
     });
     let DepthFirstWalk { nodes, tree, is_tree_reference, followed } = walk;
-    let mut numbers = vec![0; graph.node_count()];
-    let (lengths, mut places) = rayon::in_place_scope(|scope| {
+    places.truncate(nodes.len());
+    let lengths = rayon::in_place_scope(|scope| {
         scope.spawn(|_| number_nodes(&nodes, &mut numbers));
         counts.remove_references_of_others(graph, &followed);
         rooted_nodes(graph).into_iter().for_each(|target| counts.add(target));
-        list_lengths_and_ends(&nodes, counts)
+        list_lengths_and_ends(&nodes, counts, &mut places)
     });
     let edges = EdgesBesideTree { graph, is_tree_reference, followed };
     let mut sources = edges.sources_by_target(&numbers, &mut places, lengths.sum());
@@ -323,6 +327,14 @@ fn as_ancestor_cells(words: &mut [u32]) -> &mut [AncestorCell] {
     words.as_chunks_mut().0
 }
 
+/// Zeros whose pages the system gives now, while another thread is at work, and not when they are written to.
+fn resident_zeros(count: usize) -> Vec<u32> {
+    const WORDS_PER_PAGE: usize = 1024;
+    let mut zeros = vec![0; count];
+    zeros.iter_mut().step_by(WORDS_PER_PAGE).for_each(|zero| *zero = std::hint::black_box(0));
+    zeros
+}
+
 /// Sets the numbers by node.
 fn number_nodes(nodes: &[NodeId], numbers: &mut [u32]) {
     for (number, node) in nodes.iter().enumerate().skip(1) {
@@ -330,12 +342,10 @@ fn number_nodes(nodes: &[NodeId], numbers: &mut [u32]) {
     }
 }
 
-/// How many edges beside the tree lead to each number, and where lists that are as long end, by number.
-fn list_lengths_and_ends(nodes: &[NodeId], counts: TargetCounts) -> (UnaryCodedNumbers, Vec<u32>) {
+/// How many edges beside the tree lead to each number; sets where lists that are as long end, by number.
+fn list_lengths_and_ends(nodes: &[NodeId], counts: TargetCounts, ends: &mut [u32]) -> UnaryCodedNumbers {
     let mut lengths = UnaryCodedNumbers::new(nodes.len() + counts.sum);
     let mut sum = 0;
-    let mut ends = Vec::with_capacity(nodes.len());
-    ends.push(0);
     for (number, &node) in nodes.iter().enumerate().skip(1) {
         if let Some(ahead) = nodes.get(number + EDGE_PREFETCH_DISTANCE) {
             prefetch(&counts.small, ahead.index());
@@ -344,9 +354,9 @@ fn list_lengths_and_ends(nodes: &[NodeId], counts: TargetCounts) -> (UnaryCodedN
         let length = counts.of(node).saturating_sub(1);
         lengths.push(length);
         sum += length;
-        ends.push(sum);
+        ends[number] = sum;
     }
-    (lengths, ends)
+    lengths
 }
 
 /// How often each node is a target: a byte each, so that most stay near the processor.

@@ -1,6 +1,9 @@
 //! The best way to every object: the one that explains most, which is not the shortest.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use crate::graph::{HeapGraph, NodeId, NodeSet, prefetch};
+use crate::parallel;
 
 /// The cost of a way ends here: what is further away is as far.
 const MAX_COST: u8 = 200;
@@ -47,21 +50,20 @@ pub trait ReferenceCosts {
     fn prefetch(&self, _from: NodeId) {}
 }
 
-/// One parent for each object that is reached: the tree of best paths.
+/// One parent for each object that is reached, the tree of best paths, and its row.
 #[derive(Debug)]
 pub struct BestPaths {
-    /// By object.
-    parents: Vec<u32>,
+    /// By object its parent, and the label of the reference from that, until in its place comes the number of the row: what
+    /// finds parents and what makes rows of them are two threads, and an object goes from one to the other when it is found.
+    steps: Vec<[AtomicU32; 2]>,
 }
 
-/// Columns of objects for a search and for what it finds: 13 bytes for each. To have them from the system takes as long as a
+/// Columns of objects for a search and for what it finds: 9 bytes for each. To have them from the system takes as long as a
 /// good part of the search, so that they may be asked for while nobody knows yet where it begins.
 #[derive(Debug)]
 pub struct SearchMemory {
     pub(super) distances: Vec<u8>,
-    /// By object its parent, and the label of the reference from that, beside each other: they are read and written together.
-    pub(super) steps: Vec<u32>,
-    pub(super) rows_by_node: Vec<u32>,
+    pub(super) paths: BestPaths,
 }
 
 impl SearchMemory {
@@ -70,64 +72,35 @@ impl SearchMemory {
         let count = graph.node_count();
         SearchMemory {
             distances: vec![UNREACHED; count],
-            steps: vec![NO_PARENT; 2 * count],
-            rows_by_node: vec![NO_ROW; count],
+            paths: BestPaths {
+                steps: (0..count).map(|_| [AtomicU32::new(NO_PARENT), AtomicU32::new(NO_ROW)]).collect(),
+            },
         }
-    }
-}
-
-/// An object on its best way.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ReachedObject {
-    pub(super) node: NodeId,
-    parent: u32,
-    marked_label: u32,
-}
-
-impl ReachedObject {
-    /// The object before it; `None` where the way begins.
-    pub(super) fn parent(self) -> Option<NodeId> {
-        (self.parent != NO_PARENT).then(|| NodeId::new(self.parent as usize))
-    }
-
-    /// The label of the reference from that.
-    pub(super) fn label(self) -> u32 {
-        self.marked_label & !UNEXPLAINED_LABEL_BIT
-    }
-
-    /// That reference explains nothing.
-    pub(super) fn is_unexplained(self) -> bool {
-        self.marked_label & UNEXPLAINED_LABEL_BIT != 0
     }
 }
 
 impl BestPaths {
     /// Dijkstra's algorithm with small whole numbers as costs, in a queue for each cost. Of ways of one cost the first that
-    /// is found stays. `take` gets every object that is reached, each behind its parent, first those that lead on.
-    /// O(objects + references); 4 bytes for each object that is queued, beside the memory given.
+    /// is found stays. `reach` gets every object that is reached, each behind its parent, first those that lead on; its parent
+    /// and label are not touched from then on. O(objects + references); 4 bytes for each object that is queued.
     pub(super) fn find(
+        &self,
         graph: &HeapGraph,
         starts: &[StartObject],
         ways: &mut impl ReferenceCosts,
-        (mut distances, mut parents): (Vec<u8>, Vec<u32>),
-        take: &mut dyn FnMut(ReachedObject),
-    ) -> Self {
-        let count = graph.node_count();
-        let (steps_by_node, _) = parents.as_chunks_mut();
-        let mut reach = |steps_by_node: &[[u32; 2]], node: NodeId| {
-            let [parent, marked_label] = steps_by_node[node.index()];
-            take(ReachedObject { node, parent, marked_label });
-        };
+        mut distances: Vec<u8>,
+        reach: &mut dyn FnMut(NodeId),
+    ) {
         let mut queues: Vec<Vec<NodeId>> = vec![Vec::new(); usize::from(MAX_COST) + 1];
         for start in starts {
             let cost = start.cost.min(MAX_COST);
             if cost < distances[start.node.index()] {
                 distances[start.node.index()] = cost;
-                steps_by_node[start.node.index()][1] = start.label | UNEXPLAINED_LABEL_BIT;
+                self.steps[start.node.index()][1].store(start.label | UNEXPLAINED_LABEL_BIT, Relaxed);
                 queues[usize::from(cost)].push(start.node);
             }
         }
-        let mut is_done = NodeSet::new(count);
+        let mut is_done = NodeSet::new(graph.node_count());
         let mut steps = Vec::new();
         for cost in 0..=MAX_COST {
             let mut at = 0;
@@ -143,7 +116,7 @@ impl BestPaths {
                 if let Some(node) = ahead(2 * PREFETCH_DISTANCE) {
                     graph.prefetch_references(node);
                     ways.prefetch(node);
-                    prefetch(steps_by_node, node.index());
+                    prefetch(&self.steps, node.index());
                 }
                 for &to in ahead(PREFETCH_DISTANCE)
                     .map_or(&[][..], |node| graph.strong_references(node))
@@ -157,7 +130,7 @@ impl BestPaths {
                 if distances[from.index()] != cost || !is_done.insert(from) {
                     continue;
                 }
-                reach(steps_by_node, from);
+                reach(from);
                 let targets = graph.strong_references(from);
                 // No way over this object is better.
                 if targets.iter().all(|to| distances[to.index()] <= cost) {
@@ -173,7 +146,9 @@ impl BestPaths {
                     }
                     *distance = further;
                     let unexplained = if step.cost >= MIN_UNEXPLAINED_COST { UNEXPLAINED_LABEL_BIT } else { 0 };
-                    steps_by_node[to.index()] = [from.index() as u32, step.label | unexplained];
+                    let [parent, label] = &self.steps[to.index()];
+                    parent.store(from.index() as u32, Relaxed);
+                    label.store(step.label | unexplained, Relaxed);
                     // What refers to nothing leads nowhere.
                     if !graph.strong_references(to).is_empty() {
                         queues[usize::from(further)].push(to);
@@ -183,18 +158,43 @@ impl BestPaths {
             queues[usize::from(cost)] = Vec::new();
         }
         for node in graph.nodes().filter(|node| distances[node.index()] != UNREACHED && !is_done.contains(*node)) {
-            reach(steps_by_node, node);
+            reach(node);
         }
-        (0..count).for_each(|node| parents[node] = parents[2 * node]);
-        parents.truncate(count);
-        parents.shrink_to_fit();
-        BestPaths { parents }
     }
 
     /// The object before this one on the best way; `None` where the way begins.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
-        let parent = self.parents[node.index()];
+        let parent = self.steps[node.index()][0].load(Relaxed);
         (parent != NO_PARENT).then(|| NodeId::new(parent as usize))
+    }
+
+    /// The label of the reference from that, and whether it explains nothing; of an object that has no row yet.
+    pub(super) fn label(&self, node: NodeId) -> (u32, bool) {
+        let label = self.steps[node.index()][1].load(Relaxed);
+        (label & !UNEXPLAINED_LABEL_BIT, label & UNEXPLAINED_LABEL_BIT != 0)
+    }
+
+    /// Gives an object its row, in place of the label.
+    pub(super) fn set_row(&self, node: NodeId, row: u32) {
+        self.steps[node.index()][1].store(row, Relaxed);
+    }
+
+    /// The row of an object; `NO_ROW` of one that is not reached.
+    pub(super) fn row(&self, node: NodeId) -> u32 {
+        self.steps[node.index()][1].load(Relaxed)
+    }
+
+    /// Asks for an object's parent and row.
+    pub(super) fn prefetch(&self, node: NodeId) {
+        prefetch(&self.steps, node.index());
+    }
+
+    /// Numbers all rows anew.
+    pub(super) fn renumber_rows(&mut self, number: &[u32]) {
+        parallel::for_each_piece(&mut self.steps, &|_, steps| {
+            let rows = steps.iter_mut().map(|[_, row]| row.get_mut()).filter(|row| **row != NO_ROW);
+            rows.for_each(|row| *row = number[*row as usize]);
+        });
     }
 
     /// The best way, from its start to the object itself. O(length).

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::best_paths::BestPaths;
 use super::growth_search::{GrownPlace, GrowthSearch};
 use super::row_tree::RowTree;
 use super::type_role::{CodeOwner, TypeRole};
@@ -42,9 +41,7 @@ pub struct LeakCause {
 pub struct CauseAnalysis<'a, 'd> {
     /// The heap.
     pub graph: &'a HeapGraph,
-    /// The tree of best paths.
-    pub best_paths: &'a BestPaths,
-    /// The same, merged.
+    /// The tree of best paths, merged.
     pub rows: &'a RowTree,
     /// Its dominator tree.
     pub dominators: &'a Dominators,

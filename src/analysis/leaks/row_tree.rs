@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::best_paths::{BestPaths, NO_ROW, ReachedObject, ReferenceCosts, SearchMemory, StartObject};
+use super::best_paths::{BestPaths, NO_ROW, ReferenceCosts, SearchMemory, StartObject};
 use super::row_index::{RowIndex, RowKey};
 use super::type_role::{CodeOwner, TypeRole};
 use crate::graph::{HeapGraph, NodeId, TypeId, prefetch};
@@ -53,7 +53,7 @@ impl MergedRow {
 #[derive(Debug)]
 pub struct RowTree {
     rows: Vec<MergedRow>,
-    rows_by_node: Vec<u32>,
+    paths: BestPaths,
     /// Rows below row `n` are `list[starts[n]..starts[n + 1]]`.
     child_starts: Vec<u32>,
     children: Vec<u32>,
@@ -75,8 +75,8 @@ struct RowBuilder<'a> {
     graph: &'a HeapGraph,
     type_roles: &'a [TypeRole],
     facts: &'a ObjectFacts,
+    paths: &'a BestPaths,
     rows: Vec<MergedRow>,
-    rows_by_node: Vec<u32>,
     known: RowIndex,
     /// The row that was found last.
     last: (RowKey, u32),
@@ -86,32 +86,34 @@ struct RowBuilder<'a> {
 
 impl RowBuilder<'_> {
     /// Puts objects into their rows. A look-up for each, for some those of the rows above.
-    fn append(&mut self, objects: &[ReachedObject]) {
-        for (at, object) in objects.iter().enumerate() {
-            if let Some(ahead) = objects.get(at + PREFETCH_DISTANCE) {
-                self.graph.prefetch_type(ahead.node);
-                self.graph.prefetch_shallow_bytes(ahead.node);
-                prefetch(&self.rows_by_node, ahead.node.index());
-                ahead.parent().into_iter().for_each(|parent| prefetch(&self.rows_by_node, parent.index()));
+    fn append(&mut self, objects: &[NodeId]) {
+        for (at, &object) in objects.iter().enumerate() {
+            if let Some(&ahead) = objects.get(at + 2 * PREFETCH_DISTANCE) {
+                self.paths.prefetch(ahead);
             }
-            if let Some(ahead) = objects.get(at + PREFETCH_DISTANCE / 2)
-                && let Some(parent) = ahead.parent()
+            if let Some(&ahead) = objects.get(at + PREFETCH_DISTANCE) {
+                self.graph.prefetch_type(ahead);
+                self.graph.prefetch_shallow_bytes(ahead);
+                self.paths.parent(ahead).into_iter().for_each(|parent| self.paths.prefetch(parent));
+            }
+            if let Some(&ahead) = objects.get(at + PREFETCH_DISTANCE / 2)
+                && let Some(parent) = self.paths.parent(ahead)
             {
-                let parent = self.rows_by_node[parent.index()];
+                let parent = self.paths.row(parent);
                 prefetch(&self.rows, parent as usize);
-                let symbol = self.type_roles[self.graph.type_of(ahead.node).index()].symbol;
-                self.known.prefetch(self.known.hash_of_key((parent, symbol, ahead.label())));
+                let symbol = self.type_roles[self.graph.type_of(ahead).index()].symbol;
+                self.known.prefetch(self.known.hash_of_key((parent, symbol, self.paths.label(ahead).0)));
             }
-            self.append_object(*object);
+            self.append_object(object);
         }
     }
 
-    fn append_object(&mut self, object: ReachedObject) {
-        let (node, label) = (object.node, object.label());
+    fn append_object(&mut self, node: NodeId) {
+        let (label, is_unexplained) = self.paths.label(node);
         let type_id = self.graph.type_of(node);
         let type_role = &self.type_roles[type_id.index()];
-        let above = object.parent().filter(|_| !object.is_unexplained());
-        let parent = above.map_or(0, |parent| self.rows_by_node[parent.index()]);
+        let above = self.paths.parent(node).filter(|_| !is_unexplained);
+        let parent = above.map_or(0, |parent| self.paths.row(parent));
         let own_symbol = if type_role.has_named_objects { self.facts.name_symbols.get(&node).copied() } else { None };
         let folded = match parent {
             0 => None,
@@ -131,7 +133,7 @@ impl RowBuilder<'_> {
             }
             self.last.1
         });
-        self.rows_by_node[node.index()] = row;
+        self.paths.set_row(node, row);
         let mut bytes = self.graph.shallow_bytes(node);
         if !self.facts.off_heap_bytes.is_empty() {
             bytes = bytes.saturating_add(self.facts.off_heap_bytes.get(&node).copied().unwrap_or(0));
@@ -154,23 +156,22 @@ impl RowTree {
         ways: &mut impl ReferenceCosts,
         type_roles: &[TypeRole],
         facts: &ObjectFacts,
-        SearchMemory { distances, steps, rows_by_node }: SearchMemory,
-    ) -> (BestPaths, Self) {
+        SearchMemory { distances, paths }: SearchMemory,
+    ) -> Self {
         let mut builder = RowBuilder {
             graph,
             type_roles,
             facts,
+            paths: &paths,
             rows: vec![MergedRow::new(0, 0, 0, TypeId::new(0))],
-            rows_by_node,
             known: RowIndex::default(),
             last: ((0, 0, 0), 0),
             totals_by_type: vec![(0, 0); graph.type_count()],
         };
-        let paths = parallel::pipe(
-            |take| BestPaths::find(graph, starts, ways, (distances, steps), take),
-            &mut |objects: &[ReachedObject]| builder.append(objects),
-        );
-        let RowBuilder { mut rows, rows_by_node, totals_by_type, .. } = builder;
+        parallel::pipe(|reach| paths.find(graph, starts, ways, distances, reach), &mut |objects: &[NodeId]| {
+            builder.append(objects)
+        });
+        let RowBuilder { mut rows, totals_by_type, .. } = builder;
         rows.shrink_to_fit();
         for at in (1..rows.len()).rev() {
             let parent = rows[at].parent as usize;
@@ -183,12 +184,22 @@ impl RowTree {
         }
         let (mut child_starts, mut children) = (Vec::new(), Vec::new());
         list_children(&rows, &mut child_starts, &mut children);
-        (paths, RowTree { rows, rows_by_node, child_starts, children, totals_by_symbol })
+        RowTree { rows, paths, child_starts, children, totals_by_symbol }
+    }
+
+    /// The paths of which the rows are made.
+    pub fn paths(&self) -> &BestPaths {
+        &self.paths
+    }
+
+    /// The same without the rows.
+    pub fn into_paths(self) -> BestPaths {
+        self.paths
     }
 
     /// Asks for the row of an object ahead.
     pub(super) fn prefetch_row_of(&self, node: NodeId) {
-        prefetch(&self.rows_by_node, node.index());
+        self.paths.prefetch(node);
     }
 
     /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects), and a
@@ -223,9 +234,7 @@ impl RowTree {
             }
         }
         rows.truncate(count as usize);
-        parallel::for_each_piece(&mut self.rows_by_node, &|_, rows| {
-            rows.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = number[*row as usize]);
-        });
+        self.paths.renumber_rows(&number);
         list_children(&self.rows, &mut self.child_starts, &mut self.children);
     }
 
@@ -252,7 +261,7 @@ impl RowTree {
 
     /// The row of an object; `None` of one that is not reached.
     pub fn row_of(&self, node: NodeId) -> Option<u32> {
-        Some(self.rows_by_node[node.index()]).filter(|&row| row != NO_ROW)
+        Some(self.paths.row(node)).filter(|&row| row != NO_ROW)
     }
 
     /// Objects and bytes of the types of a name.

@@ -61,7 +61,7 @@ fn type_role(symbol: u32, owner: CodeOwner) -> TypeRole {
     }
 }
 
-fn rows(graph: &HeapGraph, type_roles: &[TypeRole], cost: u32) -> (BestPaths, RowTree) {
+fn rows(graph: &HeapGraph, type_roles: &[TypeRole], cost: u32) -> RowTree {
     let starts = [StartObject { node: NodeId::new(0), cost: 0, label: 70 }];
     RowTree::build_with_paths(
         graph,
@@ -84,7 +84,7 @@ proptest! {
         cost in 1u32..40
     ) {
         let graph = graph(&objects, 3);
-        let (paths, rows) = rows(&graph, &[type_role(100, CodeOwner::Application), type_role(101, CodeOwner::Library), type_role(102, CodeOwner::Runtime)], cost);
+        let rows = rows(&graph, &[type_role(100, CodeOwner::Application), type_role(101, CodeOwner::Library), type_role(102, CodeOwner::Runtime)], cost);
         // Distances until nothing gets nearer any more.
         let step = |from: usize, to: usize| (from as u32 * 7 + to as u32 * 3) % cost;
         let mut distances = vec![None; objects.len()];
@@ -103,7 +103,7 @@ proptest! {
         for node in graph.nodes() {
             prop_assert_eq!(rows.row_of(node).is_some(), distances[node.index()].is_some());
             if let Some(distance) = distances[node.index()].filter(|&distance| distance < 200) {
-                let way = paths.path_to(node);
+                let way = rows.paths().path_to(node);
                 let length: u32 = way.windows(2).map(|pair| step(pair[0].index(), pair[1].index())).sum();
                 prop_assert_eq!(length, distance);
                 prop_assert_eq!(way[0], NodeId::new(0));
@@ -152,7 +152,7 @@ fn what_grew_in_number_is_found_with_its_figures() {
         type_role(104, CodeOwner::Application),
     ];
     let (old, new) = (graph(&list(100), 5), graph(&list(500), 5));
-    let ((_, old_rows), (paths, new_rows)) = (rows(&old, &type_roles, 1), rows(&new, &type_roles, 1));
+    let (old_rows, new_rows) = (rows(&old, &type_roles, 1), rows(&new, &type_roles, 1));
     let search = |old| GrowthSearch::new(&new_rows, old, &type_roles, Threshold::Share(Percent::TEN_PERCENT));
     let grown = search(Some(&old_rows)).find_grown_places(24);
     assert_eq!(grown.len(), 1, "{grown:?}");
@@ -170,7 +170,6 @@ fn what_grew_in_number_is_found_with_its_figures() {
     let children = dominators.children_when_asked();
     let causes = CauseAnalysis {
         graph: &new,
-        best_paths: &paths,
         rows: &new_rows,
         dominators: &dominators,
         retained: &retained,
@@ -216,7 +215,7 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
     for (lists, each, symbol, objects) in [(12, 300, 103, 1200), (300, 12, 102, 300)] {
         let graph = graph(&lists_in_a_list(lists, each), 6);
         let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
-        let (_, rows) = RowTree::build_with_paths(
+        let rows = RowTree::build_with_paths(
             &graph,
             &starts,
             &mut Elements,

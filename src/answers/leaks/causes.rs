@@ -255,7 +255,7 @@ impl DumpCauses<'_> {
 
     /// The best ways in the newer dump, and its modules.
     pub(super) fn into_paths_and_modules(self) -> (BestPaths, Modules) {
-        (self.analysed.paths, self.analysed.heap.modules)
+        (self.analysed.rows.into_paths(), self.analysed.heap.modules)
     }
 
     fn search_any_growth(&self) -> GrowthSearch<'_> {

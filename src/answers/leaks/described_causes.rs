@@ -143,13 +143,13 @@ impl CauseNamer<'_, '_> {
         };
         let is_loader = |loader: &NodeId| heap.graph.type_of(*loader) == heap.graph.type_of(cause.example);
         heap.left_over_loaders.iter().any(is_loader)
-            || self.analysed.paths.path_to(cause.example).into_iter().any(is_left_over)
+            || self.analysed.rows.paths().path_to(cause.example).into_iter().any(is_left_over)
     }
 
     /// False for what a runtime gives up by itself, and for warm-up.
     fn is_worth_telling(&self, cause: &LeakCause) -> bool {
         let heap = &self.analysed.heap;
-        let nodes = self.analysed.paths.path_to(cause.example);
+        let nodes = self.analysed.rows.paths().path_to(cause.example);
         let soft = heap.graph.soft_references().unwrap_or(&[]);
         let is_soft = |pair: &[NodeId]| {
             let first = soft.partition_point(|soft: &SoftReference| soft.source < pair[0]);
@@ -171,7 +171,12 @@ impl CauseNamer<'_, '_> {
         let way = LeakPath::to(self.analysed, cause.example, &cause.grown_place.rows);
         let key = way.thread_local_value(self.analysed).and_then(|value| value.key);
         let is_of_variable = |key| {
-            self.analysed.paths.path_to(key).into_iter().any(|node| heap.owner_of_object(node) != CodeOwner::Runtime)
+            self.analysed
+                .rows
+                .paths()
+                .path_to(key)
+                .into_iter()
+                .any(|node| heap.owner_of_object(node) != CodeOwner::Runtime)
         };
         key.is_some_and(is_of_variable)
             || way.steps.iter().any(|step| step.is_local() && step.owner == CodeOwner::Application)

@@ -125,7 +125,7 @@ pub(super) fn has_equal_keys(analysed: &AnalysedHeap<'_>, way: &LeakPath) -> boo
     let Some(row) = key.and_then(|key| analysed.rows.row_of(key)) else { return false };
     // Keys of one map: others of its kind may have equal ones.
     let above = |node: NodeId| {
-        std::iter::successors(Some(node), |&at| analysed.paths.parent(at)).skip(1).take(MAX_STEPS_TO_MAP)
+        std::iter::successors(Some(node), |&at| analysed.rows.paths().parent(at)).skip(1).take(MAX_STEPS_TO_MAP)
     };
     let map = entry.and_then(|entry| above(entry).find(|&node| !heap.type_role(node).is_carrier));
     let mut keys = analysed.cause_analysis().row_members(row);

@@ -202,7 +202,7 @@ pub(super) fn variable_of_thread_local(analysed: &AnalysedHeap<'_>, key: NodeId)
     let class = graph.types().class_objects().iter().find(has_it);
     let (holder, type_name) = match class {
         Some(&(class, type_id)) => (class, dotted_type_name(graph.type_name(type_id)).into_owned()),
-        None => analysed.paths.parent(key).map(|holder| (holder, analysed.heap.type_name(holder)))?,
+        None => analysed.rows.paths().parent(key).map(|holder| (holder, analysed.heap.type_name(holder)))?,
     };
     match names.find_between(holder, key)? {
         ReferenceName::StaticField(name) | ReferenceName::Field(_, name) => {
@@ -227,7 +227,7 @@ pub(super) fn threads_of_rows_in_words(analysed: &AnalysedHeap<'_>, rows: &[u32]
                 break;
             }
             left -= 1;
-            at = analysed.paths.parent(node);
+            at = analysed.rows.paths().parent(node);
         }
     }
     let mut names: Vec<&str> =

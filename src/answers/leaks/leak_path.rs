@@ -31,7 +31,7 @@ pub(super) struct LeakPath {
 impl LeakPath {
     /// The best way to an object; `rows` are what grew.
     pub(super) fn to(analysed: &AnalysedHeap<'_>, node: NodeId, rows: &[u32]) -> Self {
-        let all = analysed.paths.path_to(node);
+        let all = analysed.rows.paths().path_to(node);
         let row = |node: NodeId| analysed.rows.row_of(node);
         // Of a list the last object stands for all.
         let mut nodes: Vec<NodeId> = Vec::new();
@@ -87,7 +87,7 @@ impl LeakPath {
         // A thread's own values belong to what has the ThreadLocal.
         let of_thread = self.thread_local_value(analysed).filter(|_| own.is_none());
         let key = of_thread.and_then(|value| value.key);
-        let of_key = key.map(|key| analysed.paths.path_to(key)).unwrap_or_default();
+        let of_key = key.map(|key| analysed.rows.paths().path_to(key)).unwrap_or_default();
         let of_key = of_key.into_iter().map(|node| analysed.heap.type_name(node));
         let above = &steps[..self.steps_above_growth - own.unwrap_or(0)];
         (types.chain(of_key).collect(), above.iter().filter_map(LeakPathStep::field_or_variable_name).collect())

@@ -237,7 +237,7 @@ impl CauseNamer<'_, '_> {
             .heap
             .left_over_loaders
             .iter()
-            .filter_map(|&loader| analysed.heap.thread_names.get(analysed.paths.path_to(loader).first()?))
+            .filter_map(|&loader| analysed.heap.thread_names.get(analysed.rows.paths().path_to(loader).first()?))
             .map(String::as_str)
             .collect();
         threads.sort_unstable();

@@ -112,12 +112,14 @@ impl ReferenceKinds for V8ReferenceKinds {
 
     fn script_file(&self, node: NodeId) -> Option<Cow<'_, str>> {
         let ordinal = self.reread.ordinal(node)?;
-        let by_place =
-            self.reread.source_place(ordinal).and_then(|place| self.script_names.get(&place.script_number).copied());
-        let of_function = || match self.reread.snapshot.kind(ordinal) {
-            NodeKind::Closure => script_name_of_function(&self.reread, ordinal),
-            _ => None,
+        let name = match self.reread.source_place(ordinal) {
+            // A script whose name no function tells has none.
+            Some(place) => self.script_names.get(&place.script_number).copied(),
+            None if self.reread.snapshot.kind(ordinal) == NodeKind::Closure => {
+                script_name_of_function(&self.reread, ordinal)
+            }
+            None => None,
         };
-        by_place.or_else(of_function).map(|name| self.reread.snapshot.strings.text_or_placeholder(name))
+        name.map(|name| self.reread.snapshot.strings.text_or_placeholder(name))
     }
 }

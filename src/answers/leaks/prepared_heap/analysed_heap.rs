@@ -11,8 +11,8 @@ use super::type_roles::structural_names;
 use super::unnamed_references;
 use crate::analysis::dominators::{Dominators, LazyDominatorChildren};
 use crate::analysis::leaks::{
-    BestPaths, CauseAnalysis, CodeOwner, CostedReference, ObjectFacts, ReferenceCosts, RowTree, SearchMemory,
-    StartObject, TypeRole,
+    CauseAnalysis, CodeOwner, CostedReference, ObjectFacts, ReferenceCosts, RowTree, SearchMemory, StartObject,
+    TypeRole,
 };
 use crate::analysis::retained::RetainedSizes;
 use crate::answers::AnswerError;
@@ -27,14 +27,12 @@ use crate::input::{ReferenceKinds, Runtime};
 /// A heap with its tree of best paths.
 pub(in crate::answers::leaks) struct HeapWithPaths<'d> {
     pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
-    paths: BestPaths,
     pub(in crate::answers::leaks) rows: RowTree,
 }
 
 /// The same with its dominator tree.
 pub(in crate::answers::leaks) struct AnalysedHeap<'d> {
     pub(in crate::answers::leaks) heap: ClassifiedHeap<'d>,
-    pub(in crate::answers::leaks) paths: BestPaths,
     pub(in crate::answers::leaks) rows: RowTree,
     pub(in crate::answers::leaks) dominators: &'d Dominators,
     pub(in crate::answers::leaks) retained: &'d RetainedSizes,
@@ -101,18 +99,17 @@ impl<'d> AnalysedHeap<'d> {
     /// If there is not the memory for the dominator tree.
     pub(in crate::answers::leaks) fn new(
         dump: &'d OpenDump,
-        HeapWithPaths { heap, paths, rows }: HeapWithPaths<'d>,
+        HeapWithPaths { heap, rows }: HeapWithPaths<'d>,
     ) -> Result<Self, AnswerError> {
         let (dominators, retained) = dump.dominators()?;
         let children = dominators.children_when_asked();
-        Ok(AnalysedHeap { heap, paths, rows, dominators, retained, children })
+        Ok(AnalysedHeap { heap, rows, dominators, retained, children })
     }
 
     /// The graph with its best ways, rows and dominator tree, to be asked about causes.
     pub(in crate::answers::leaks) fn cause_analysis(&self) -> CauseAnalysis<'_, 'd> {
         CauseAnalysis {
             graph: self.heap.graph,
-            best_paths: &self.paths,
             rows: &self.rows,
             dominators: self.dominators,
             retained: self.retained,
@@ -134,10 +131,10 @@ impl<'d> ClassifiedHeap<'d> {
             off_heap_bytes: std::mem::take(&mut self.off_heap_bytes),
         };
         let (starts, mut ways) = self.start_objects_and_costs(reachable, symbols);
-        let (paths, rows) = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts, memory);
+        let rows = RowTree::build_with_paths(self.graph, &starts, &mut ways, &self.type_roles, &facts, memory);
         drop(ways);
         self.off_heap_bytes = facts.off_heap_bytes;
-        HeapWithPaths { heap: self, paths, rows }
+        HeapWithPaths { heap: self, rows }
     }
 
     /// Loaders that should be gone, of a Java heap.
