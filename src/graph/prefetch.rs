@@ -19,6 +19,7 @@ pub(crate) fn prefetch<T>(values: &[T], at: usize) {
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above.
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) std::ptr::from_ref(value), options(nostack, preserves_flags, readonly));
+        use std::{arch::asm, ptr};
+        asm!("prfm pldl1keep, [{}]", in(reg) ptr::from_ref(value), options(nostack, preserves_flags, readonly));
     }
 }

@@ -13,7 +13,7 @@ use crate::common::live::not_installed;
 /// A way to leak: its name, the type that is kept, words for who holds it, objects before and after.
 type Case = (&'static str, &'static str, &'static str, [u64; 2]);
 
-const JAVA: [Case; 13] = [
+const JAVA: [Case; 15] = [
     ("list", "Leaks$Item", "Leaks$Journal.ENTRIES", [4000, 16_000]),
     ("linked-list", "Leaks$Item", "Leaks$Events.ALL", [4000, 16_000]),
     ("own-list", "Leaks$Item", "Leaks$Link.head", [4000, 16_000]),
@@ -24,6 +24,8 @@ const JAVA: [Case; 13] = [
     ("weak-map", "Leaks$Value", "Leaks$Registry.WEAK", [4000, 16_000]),
     ("queue", "Leaks$Item", "Leaks$Jobs.QUEUE", [4000, 16_000]),
     ("timer", "Leaks$Job", "Leaks$Jobs.TIMER", [4000, 16_000]),
+    ("own-timer", "Leaks$Job", "Leaks$Dispatcher.overdue", [4000, 16_000]),
+    ("indexes", "Leaks$Item", "Leaks$Book.by", [4000, 16_000]),
     (
         "cancelled",
         "java.util.concurrent.ScheduledThreadPoolExecutor$ScheduledFutureTask",
@@ -34,10 +36,11 @@ const JAVA: [Case; 13] = [
     ("threads", "Leaks$Worker", "threads Thread-N", [80, 320]),
 ];
 
-const NODE: [Case; 11] = [
+const NODE: [Case; 12] = [
     ("map", "Item", "Store.byId", [2000, 8000]),
     ("dictionary", "Item", "cache", [2000, 8000]),
     ("plain", "{method, url}", "rows", [2000, 8000]),
+    ("nested", "{method, url, from}", "rows", [2000, 8000]),
     ("interval", "Client", "TimersList", [2000, 8000]),
     ("listener", "Client", "EventEmitter._events.tick", [2000, 8000]),
     ("abort", "Client", "kEvents", [2000, 8000]),

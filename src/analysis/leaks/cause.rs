@@ -234,6 +234,29 @@ impl CauseAnalysis<'_, '_> {
         left.into_iter().map(|(_, found)| found).collect()
     }
 
+    /// By set of rows: objects of the types of a symbol that the rows' own objects refer to, each once. O(objects), and their
+    /// references; of so many sets as there are bits.
+    pub fn count_referenced_objects(&self, sets: &[(Vec<u32>, u32)], type_roles: &[TypeRole]) -> Vec<u64> {
+        let mut sets_of = vec![0u64; self.rows.rows().len()];
+        for (at, (rows, _)) in sets.iter().enumerate().take(u64::BITS as usize) {
+            rows.iter().for_each(|&row| sets_of[row as usize] |= 1 << at);
+        }
+        let mut counts = vec![0; sets.len()];
+        let mut is_met = vec![NodeSet::new(self.graph.node_count()); sets.len()];
+        for node in self.graph.nodes() {
+            let mut left = self.rows.row_of(node).map_or(0, |row| sets_of[row as usize]);
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                for &to in self.graph.strong_references(node) {
+                    let is_one = type_roles[self.graph.type_of(to).index()].symbol == sets[at].1;
+                    counts[at] += u64::from(is_one && is_met[at].insert(to));
+                }
+            }
+        }
+        counts
+    }
+
     /// Members of a row, ascending. O(objects).
     pub fn row_members(&self, row: u32) -> Vec<NodeId> {
         self.graph.nodes().filter(|&node| self.rows.row_of(node) == Some(row)).collect()

@@ -241,15 +241,29 @@ impl<'s> GrowthSearch<'s> {
     fn grown_place(&self, rows: Vec<u32>, grew_in_number: bool) -> Option<GrownPlace> {
         let element = if grew_in_number { self.kept_element_row(&rows) } else { rows[0] };
         let symbol = self.row(element).symbol;
-        let old_rows: Vec<u32> = rows.iter().filter_map(|&row| self.old_row_number(row)).collect();
-        let count = |tree: &RowTree, tops: &[u32], symbol: u32| -> u64 {
-            let rows = tree.with_descendants(tops).into_iter().map(|at| tree.row(at));
-            rows.filter(|row| row.symbol == symbol).map(|row| u64::from(row.objects)).sum()
+        let mut old_rows: Vec<u32> = rows.iter().filter_map(|&row| self.old_row_number(row)).collect();
+        old_rows.sort_unstable();
+        // The rows are in their order, so that those above are looked up among them.
+        let levels_of_symbol = |tree: &RowTree, tops: &[u32], at: u32| {
+            let above = std::iter::successors(Some(at), |&at| {
+                (at != 0 && tops.binary_search(&at).is_err()).then(|| tree.row(at).parent)
+            });
+            above.filter(|&above| tree.row(above).symbol == tree.row(at).symbol).count()
         };
-        let counts = |symbol: u32| {
-            (count(self.new_tree, &rows, symbol), self.old_tree.map_or(0, |old| count(old, &old_rows, symbol)))
+        // Below the rows, of the type of one of them. Objects without a class are of one type: what one has inside is no other.
+        let counts = |like: u32| {
+            let symbol = self.row(like).symbol;
+            let is_plain = self.type_role(like).has_no_own_class;
+            let levels = levels_of_symbol(self.new_tree, &rows, like);
+            let count = |tree: &RowTree, tops: &[u32]| -> u64 {
+                let alike = tree.with_descendants(tops).into_iter().filter(|&at| {
+                    tree.row(at).symbol == symbol && (!is_plain || levels_of_symbol(tree, tops, at) == levels)
+                });
+                alike.map(|at| u64::from(tree.row(at).objects)).sum()
+            };
+            (count(self.new_tree, &rows), self.old_tree.map_or(0, |old| count(old, &old_rows)))
         };
-        let (objects, objects_old) = counts(symbol);
+        let (objects, objects_old) = counts(element);
         if let Some(old) = self.old_tree {
             let in_heap = |tree: &RowTree| tree.totals_of_symbol(symbol).0;
             let more = objects.saturating_sub(objects_old) as f64;
@@ -264,7 +278,7 @@ impl<'s> GrowthSearch<'s> {
         let growth = u64::try_from(growth).unwrap_or(0);
         let mut neighbour_types: Vec<(u32, u64, u64)> = Vec::new();
         if grew_in_number {
-            let others = self.rows_beside(element, &rows).map(|row| (row, counts(self.row(row).symbol)));
+            let others = self.rows_beside(element, &rows).map(|row| (row, counts(row)));
             neighbour_types.extend(others.map(|(row, (objects, objects_old))| (row, objects, objects_old)));
             neighbour_types.sort_by_key(|&(_, objects, _)| std::cmp::Reverse(objects));
             // Nodes that carry one each have all of them; of more some are the keys of the others.

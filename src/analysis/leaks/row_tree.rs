@@ -265,7 +265,7 @@ impl RowTree {
     }
 
     /// Objects and bytes of the types of a name.
-    pub(super) fn totals_of_symbol(&self, symbol: u32) -> (u64, u64) {
+    pub fn totals_of_symbol(&self, symbol: u32) -> (u64, u64) {
         self.totals_by_symbol.get(&symbol).copied().unwrap_or_default()
     }
 

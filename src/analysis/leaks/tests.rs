@@ -231,3 +231,48 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
         assert_eq!(beside, if lists == 12 { vec![(104, 1200), (105, 1200)] } else { Vec::new() });
     }
 }
+
+#[test]
+fn objects_without_a_class_that_others_have_inside_are_not_counted_with_them() {
+    // A root, an array, and what is in it, each with one more inside.
+    const COUNT: usize = 400;
+    let mut objects: Vec<Object> = vec![(0, 10, vec![1]), (1, 10, (2..2 + COUNT).collect())];
+    objects.extend((0..COUNT).map(|at| (2, 100, vec![2 + COUNT + at])));
+    objects.extend((0..COUNT).map(|_| (2, 300, Vec::new())));
+    let graph = graph(&objects, 3);
+    let carrier = TypeRole { is_carrier: true, ..type_role(101, CodeOwner::Runtime) };
+    let plain = TypeRole { has_no_own_class: true, is_carrier: true, ..type_role(102, CodeOwner::Application) };
+    let type_roles = [type_role(100, CodeOwner::Application), carrier, plain];
+    let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
+    let memory = SearchMemory::new(&graph);
+    let rows = RowTree::build_with_paths(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default(), memory);
+    let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).find_grown_places(24);
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((found.element_objects, rows.row(found.element_row).total_bytes), (400, 160_000));
+}
+
+#[test]
+fn what_rows_refer_to_is_counted_once_whatever_way_leads_to_it() {
+    // Both arrays have objects 3 to 6, the second has 7 and 8 too, and 3 twice; the root has 5.
+    let objects: [Object; 9] = [
+        (0, 10, vec![1, 2, 5]),
+        (1, 10, vec![3, 4, 5, 6]),
+        (2, 10, vec![3, 4, 5, 6, 7, 8, 3]),
+        (3, 10, vec![]),
+        (3, 10, vec![]),
+        (3, 10, vec![]),
+        (3, 10, vec![8]),
+        (3, 10, vec![]),
+        (4, 10, vec![]),
+    ];
+    let graph = graph(&objects, 5);
+    let type_roles: Vec<TypeRole> = (100..105).map(|symbol| type_role(symbol, CodeOwner::Application)).collect();
+    let rows = rows(&graph, &type_roles, 1);
+    let (dominators, retained) = RetainedSizes::with_dominators(&graph, &mut |_| ());
+    let children = dominators.children_when_asked();
+    let causes =
+        CauseAnalysis { graph: &graph, rows: &rows, dominators: &dominators, retained: &retained, children: &children };
+    let row = |at: usize| rows.row_of(NodeId::new(at)).expect("a row");
+    let sets = [(vec![row(1)], 103), (vec![row(2)], 103), (vec![row(1), row(2)], 104), (Vec::new(), 103)];
+    assert_eq!(causes.count_referenced_objects(&sets, &type_roles), [4, 5, 1, 0]);
+}

@@ -104,6 +104,7 @@ impl CauseNamer<'_, '_> {
         let (mut found, large): (Vec<LeakCause>, Vec<LeakCause>) =
             found.into_iter().partition(|cause| cause.grown_place.grew_in_number && self.is_worth_telling(cause));
         causes.remove_repeated_causes(&mut found, &analysed.heap.type_roles);
+        self.count_shared_elements(&mut found);
         let before = self.retained_before(&found);
         let mut named: Vec<DescribedCause> = found
             .into_iter()
@@ -125,6 +126,45 @@ impl CauseNamer<'_, '_> {
             named.extend(large.into_iter().map(|cause| self.name_cause(cause, None, CauseReason::LargeSize)));
         }
         named
+    }
+
+    /// Counts what a collection holds with elements to which a better way leads: the nodes of a map refer to them all the same.
+    fn count_shared_elements(&self, causes: &mut [LeakCause]) {
+        let (rows, type_roles) = (&self.analysed.rows, &self.analysed.heap.type_roles);
+        let role = |row: u32| &type_roles[rows.row(row).type_id.index()];
+        let carriers = |place: &GrownPlace| {
+            let symbol = rows.row(place.element_row).symbol;
+            let (element, has_others) =
+                (role(place.element_row), rows.totals_of_symbol(symbol).0 > place.element_objects);
+            // Named objects are no type, and those without a class all one.
+            if !has_others || element.symbol != symbol || element.has_no_own_class {
+                return (Vec::new(), symbol);
+            }
+            let elements = rows.with_descendants(&place.rows).into_iter().map(|row| rows.row(row));
+            let above = elements.filter(|row| row.symbol == symbol).map(|row| row.parent);
+            let mut carriers: Vec<u32> = above.filter(|&row| row != 0 && role(row).is_carrier).collect();
+            carriers.sort_unstable();
+            carriers.dedup();
+            (carriers, symbol)
+        };
+        let of_new: Vec<(Vec<u32>, u32)> = causes.iter().map(|cause| carriers(&cause.grown_place)).collect();
+        if of_new.iter().all(|(carriers, _)| carriers.is_empty()) {
+            return;
+        }
+        let of_old: Vec<(Vec<u32>, u32)> = of_new
+            .iter()
+            .map(|(rows, symbol)| (rows.iter().filter_map(|&row| self.search.old_row_number(row)).collect(), *symbol))
+            .collect();
+        let new = self.analysed.cause_analysis().count_referenced_objects(&of_new, type_roles);
+        let old =
+            self.analysed_older.map(|old| old.cause_analysis().count_referenced_objects(&of_old, &old.heap.type_roles));
+        for (at, cause) in causes.iter_mut().enumerate() {
+            let place = &mut cause.grown_place;
+            if new[at] > place.element_objects {
+                place.element_objects = new[at];
+                place.element_objects_old = place.element_objects_old.max(old.as_ref().map_or(0, |old| old[at]));
+            }
+        }
     }
 
     fn retained_before(&self, causes: &[LeakCause]) -> Vec<Option<u64>> {

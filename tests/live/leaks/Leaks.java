@@ -1,6 +1,7 @@
 import com.sun.management.HotSpotDiagnosticMXBean;
 import java.io.File;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -121,6 +122,27 @@ public class Leaks {
         static final ScheduledThreadPoolExecutor TIMEOUTS = new ScheduledThreadPoolExecutor(1);
     }
 
+    /** Held by a variable of main alone; its timer by the timer's thread as well. */
+    static class Dispatcher {
+        final Timer overdue = new Timer("overdue", true);
+    }
+
+    static class Book {
+        static final Book BOOK = new Book();
+        static final ArrayDeque<Item> LATEST = new ArrayDeque<>();
+        final Map<Integer, Item> byId = new HashMap<>();
+        final Map<String, Item> byName = new HashMap<>();
+
+        void add(Item item) {
+            byId.put(item.id, item);
+            byName.put("item " + item.id, item);
+            LATEST.add(item);
+            if (LATEST.size() > 1000) {
+                LATEST.poll();
+            }
+        }
+    }
+
     static class Link {
         static Link head;
         final Link next = head;
@@ -145,7 +167,7 @@ public class Leaks {
         static final List<Item> ALL = new LinkedList<>();
     }
 
-    static void leak(String way, int number) throws Exception {
+    static void leak(String way, int number, Dispatcher dispatcher) throws Exception {
         switch (way) {
             case "list" -> Journal.ENTRIES.add(new Item(number));
             case "linked-list" -> Events.ALL.add(new Item(number));
@@ -162,6 +184,8 @@ public class Leaks {
             }
             case "queue" -> Jobs.QUEUE.add(new Item(number));
             case "timer" -> Jobs.TIMER.schedule(new Job(), 100_000_000L);
+            case "own-timer" -> dispatcher.overdue.schedule(new Job(), 100_000_000L);
+            case "indexes" -> Book.BOOK.add(new Item(number));
             case "cancelled" -> Jobs.TIMEOUTS.schedule(() -> {}, 1, TimeUnit.DAYS).cancel(false);
             case "thread-local" ->
                     Requests.POOL.submit(() -> Requests.CURRENT.get().values.put("k" + number, new Item(number))).get();
@@ -187,12 +211,13 @@ public class Leaks {
         for (int number = 0; number < 3000; number++) {
             Templates.LOADED.add(new byte[500]);
         }
+        Dispatcher dispatcher = arguments[0].equals("own-timer") ? new Dispatcher() : null;
         for (int number = 0; number < 4000; number++) {
-            leak(arguments[0], number);
+            leak(arguments[0], number, dispatcher);
         }
         dump(arguments[1]);
         for (int number = 4000; number < 16_000; number++) {
-            leak(arguments[0], number);
+            leak(arguments[0], number, dispatcher);
         }
         dump(arguments[2]);
         System.exit(0);

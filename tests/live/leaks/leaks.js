@@ -50,6 +50,7 @@ const ways = {
   map: (number) => store.add(new Item(number)),
   dictionary: (number) => (cache['key' + number] = new Item(number)),
   plain: (number) => rows.push({ when: number, method: 'GET', url: '/a/' + number }),
+  nested: (number) => rows.push({ method: 'GET', url: '/a/' + number, from: { host: 'h' + number, at: { port: number } } }),
   interval: (number) => {
     const client = new Client(number);
     setInterval(() => client.id++, 1e8).unref();

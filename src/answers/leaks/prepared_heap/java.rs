@@ -19,6 +19,8 @@ const CLASS_OF_RUNTIME_COST: u8 = 8;
 const CLASS_OF_REGISTRY_COST: u8 = 16;
 const CLASS_OF_FINALIZERS_COST: u8 = 30;
 const THREAD_COST: u8 = 8;
+/// Of a class of its own that is not the program's, as a timer's: the variable by which the program has that explains more.
+const THREAD_OF_LIBRARY_COST: u8 = 12;
 const OTHER_ROOT_COST: u8 = 16;
 const FIELD_COST: u8 = 1;
 const REFERENCE_TO_CLASS_COST: u8 = 25;
@@ -232,7 +234,12 @@ pub(super) fn start_objects(
     for root in graph.strong_roots().filter(|root| !root.is_through_thread) {
         let is_class = types.type_of_class_object(root.node).is_some();
         match root.kind {
-            RootKind::Thread => starts.push(StartObject { node: root.node, cost: THREAD_COST, label: thread }),
+            RootKind::Thread => {
+                let name = heap.type_name(root.node);
+                let is_plain = name == "java.lang.Thread" || heap.libraries.owner_of(&name) == CodeOwner::Application;
+                let cost = if is_plain { THREAD_COST } else { THREAD_OF_LIBRARY_COST };
+                starts.push(StartObject { node: root.node, cost, label: thread });
+            }
             _ if is_class => {}
             _ => starts.push(StartObject { node: root.node, cost: OTHER_ROOT_COST, label: root_label }),
         }
