@@ -98,8 +98,10 @@ fn holders_sentence(suspects: &Suspects<'_>, view: &SuspectView<'_>, way: &Suspe
     };
     let module = path.node_ids().nth(from).and_then(|start| suspects.modules.get(&start));
     if (1..length).contains(&from) || length > 0 && module.is_some() {
-        let module = module.map_or(String::new(), |module| format!("module {module}, through "));
-        return format!("{whose} {module}{}.", steps_from(from));
+        let module = module.map(|module| format!("module {module}"));
+        let steps = Some(steps_from(from)).filter(|steps| !steps.is_empty());
+        let words: Vec<String> = module.into_iter().chain(steps).collect();
+        return format!("{whose} {}.", words.join(", through "));
     }
     let is_unreferenced = path.root().kind == RootKind::Unreferenced.name();
     let through = match length {
