@@ -26,7 +26,7 @@ const MAP: (&str, &str) = ("java.util.concurrent.ConcurrentHashMap", "table");
 const LIST: (&str, &str) = ("java.util.ArrayList", "elementData");
 const ITEM: &str = "shop.Item";
 
-const JAVA: [JavaCase; 25] = [
+const JAVA: [JavaCase; 26] = [
     (
         "tomcat-sessions",
         APP,
@@ -56,6 +56,7 @@ const JAVA: [JavaCase; 25] = [
         ITEM,
     ),
     ("caffeine-cache", APP, &[("com.github.benmanes.caffeine.cache.UnboundedLocalCache", "data"), MAP], ITEM),
+    ("bounded-caffeine-cache", APP, &[("com.github.benmanes.caffeine.cache.SSMS", "data"), MAP], ITEM),
     ("ehcache", APP, &[("org.ehcache.impl.internal.store.heap.OnHeapStore", "map"), MAP], ITEM),
     (
         "hibernate-context",

@@ -242,7 +242,8 @@ impl CauseAnalysis<'_, '_> {
             rows.iter().for_each(|&row| sets_of[row as usize] |= 1 << at);
         }
         let mut counts = vec![0; sets.len()];
-        let mut is_met = vec![NodeSet::new(self.graph.node_count()); sets.len()];
+        let count_of = |rows: &[u32]| if rows.is_empty() { 0 } else { self.graph.node_count() };
+        let mut is_met: Vec<NodeSet> = sets.iter().map(|(rows, _)| NodeSet::new(count_of(rows))).collect();
         for node in self.graph.nodes() {
             let mut left = self.rows.row_of(node).map_or(0, |row| sets_of[row as usize]);
             while left != 0 {

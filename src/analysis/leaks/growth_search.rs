@@ -241,28 +241,8 @@ impl<'s> GrowthSearch<'s> {
     fn grown_place(&self, rows: Vec<u32>, grew_in_number: bool) -> Option<GrownPlace> {
         let element = if grew_in_number { self.kept_element_row(&rows) } else { rows[0] };
         let symbol = self.row(element).symbol;
-        let mut old_rows: Vec<u32> = rows.iter().filter_map(|&row| self.old_row_number(row)).collect();
-        old_rows.sort_unstable();
-        // The rows are in their order, so that those above are looked up among them.
-        let levels_of_symbol = |tree: &RowTree, tops: &[u32], at: u32| {
-            let above = std::iter::successors(Some(at), |&at| {
-                (at != 0 && tops.binary_search(&at).is_err()).then(|| tree.row(at).parent)
-            });
-            above.filter(|&above| tree.row(above).symbol == tree.row(at).symbol).count()
-        };
-        // Below the rows, of the type of one of them. Objects without a class are of one type: what one has inside is no other.
-        let counts = |like: u32| {
-            let symbol = self.row(like).symbol;
-            let is_plain = self.type_role(like).has_no_own_class;
-            let levels = levels_of_symbol(self.new_tree, &rows, like);
-            let count = |tree: &RowTree, tops: &[u32]| -> u64 {
-                let alike = tree.with_descendants(tops).into_iter().filter(|&at| {
-                    tree.row(at).symbol == symbol && (!is_plain || levels_of_symbol(tree, tops, at) == levels)
-                });
-                alike.map(|at| u64::from(tree.row(at).objects)).sum()
-            };
-            (count(self.new_tree, &rows), self.old_tree.map_or(0, |old| count(old, &old_rows)))
-        };
+        let old_rows: Vec<u32> = rows.iter().filter_map(|&row| self.old_row_number(row)).collect();
+        let counts = |like: u32| self.count_alike(like, &rows, &old_rows);
         let (objects, objects_old) = counts(element);
         if let Some(old) = self.old_tree {
             let in_heap = |tree: &RowTree| tree.totals_of_symbol(symbol).0;
@@ -297,6 +277,35 @@ impl<'s> GrowthSearch<'s> {
             grew_in_number,
             rows,
         })
+    }
+
+    /// Objects below the rows that are of the type of one of them, and the same in the older dump. Objects without a class are all
+    /// of one type: what they have inside is none of them, but where it has their shape. O(rows below).
+    fn count_alike(&self, like: u32, rows: &[u32], old_rows: &[u32]) -> (u64, u64) {
+        let (symbol, type_id) = (self.row(like).symbol, self.row(like).type_id);
+        // With each row those of the symbol from the top down to it.
+        let alike = |tree: &RowTree, tops: &[u32]| {
+            let (mut open, mut at) = (tops.iter().map(|&top| (top, 0u32)).collect::<Vec<_>>(), 0);
+            while let Some((row, levels)) = open.get_mut(at) {
+                *levels += u32::from(tree.row(*row).symbol == symbol);
+                let (row, levels) = (*row, *levels);
+                open.extend(tree.rows_below(row).iter().map(|&below| (below, levels)));
+                at += 1;
+            }
+            open.retain(|&(row, _)| tree.row(row).symbol == symbol);
+            open
+        };
+        let sum =
+            |tree: &RowTree, rows: &[(u32, u32)]| rows.iter().map(|&(row, _)| u64::from(tree.row(row).objects)).sum();
+        let mut new = alike(self.new_tree, rows);
+        let mut old = self.old_tree.map_or_else(Vec::new, |old| alike(old, old_rows));
+        if self.type_role(like).has_no_own_class {
+            let levels = new.iter().find(|&&(row, _)| row == like).map(|&(_, levels)| levels);
+            new.retain(|&(row, at)| Some(at) == levels || self.row(row).type_id == type_id);
+            let partners: FxHashSet<u32> = new.iter().filter_map(|&(row, _)| self.old_row_number(row)).collect();
+            old.retain(|&(row, at)| Some(at) == levels || partners.contains(&row));
+        }
+        (sum(self.new_tree, &new), self.old_tree.map_or(0, |tree| sum(tree, &old)))
     }
 
     /// The first level below the rows with a type of the program's own that has its share of the growth; where there is none

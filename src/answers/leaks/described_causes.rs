@@ -10,7 +10,7 @@ use super::shapes::{LeakShape, shape_of};
 use super::suspect_growth::SuspectGrowth;
 use crate::analysis::diff::saturating_delta;
 use crate::analysis::dominators::DominatorNode;
-use crate::analysis::leaks::{CodeOwner, GrownPlace, GrowthSearch, LeakCause};
+use crate::analysis::leaks::{CodeOwner, GrownPlace, GrowthSearch, LeakCause, RowTree};
 use crate::answers::libraries::dotted_type_name;
 use crate::graph::{ClearableKind, Loader, NodeId, SoftReference, TypeId};
 use crate::names::shorten_between_words;
@@ -22,6 +22,8 @@ const MIN_RUNTIME_ONLY_SHARE: f64 = 0.10;
 pub(super) const MIN_CAUSE_BYTES: u64 = 64 << 10;
 /// Fewer objects of the runtime's, kept by the runtime alone and not there before, are what it makes once.
 const MAX_RUNTIME_SINGLETONS: u64 = 10;
+/// A collection that keeps less than one of so many that it holds is not what they are counted for.
+const MAX_ELEMENTS_PER_KEPT: u64 = 4;
 /// Types that a sentence names beside the element's.
 const MAX_TYPES_BESIDE: usize = 2;
 /// Columns of one name in a sentence.
@@ -158,11 +160,24 @@ impl CauseNamer<'_, '_> {
         let new = self.analysed.cause_analysis().count_referenced_objects(&of_new, type_roles);
         let old =
             self.analysed_older.map(|old| old.cause_analysis().count_referenced_objects(&of_old, &old.heap.type_roles));
+        let in_heap = |rows: &RowTree, symbol| rows.totals_of_symbol(symbol).0;
         for (at, cause) in causes.iter_mut().enumerate() {
-            let place = &mut cause.grown_place;
-            if new[at] > place.element_objects {
-                place.element_objects = new[at];
-                place.element_objects_old = place.element_objects_old.max(old.as_ref().map_or(0, |old| old[at]));
+            let (place, symbol) = (&mut cause.grown_place, of_new[at].1);
+            let carriers: u64 = of_new[at].0.iter().map(|&row| u64::from(rows.row(row).objects)).sum();
+            // Nodes that carry one each carry no more than there are of them: the rest are keys.
+            let most = if carriers >= place.element_objects { carriers } else { u64::MAX };
+            let (objects, old_objects) = (new[at].min(most), old.as_ref().map_or(0, |old| old[at]));
+            let objects_old = place.element_objects_old.max(old_objects.min(most));
+            let more_in_heap = match self.analysed_older {
+                Some(older) => in_heap(rows, symbol).saturating_sub(in_heap(&older.rows, symbol)),
+                None => u64::MAX,
+            };
+            // Most of what is much more than what it keeps is something else's, which stays as it is.
+            if (place.element_objects + 1..=MAX_ELEMENTS_PER_KEPT * place.element_objects).contains(&objects)
+                && (self.analysed_older.is_none() || objects > objects_old)
+                && objects.saturating_sub(objects_old) <= more_in_heap
+            {
+                (place.element_objects, place.element_objects_old) = (objects, objects_old);
             }
         }
     }

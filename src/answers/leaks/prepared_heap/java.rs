@@ -236,7 +236,8 @@ pub(super) fn start_objects(
         match root.kind {
             RootKind::Thread => {
                 let name = heap.type_name(root.node);
-                let is_plain = name == "java.lang.Thread" || heap.libraries.owner_of(&name) == CodeOwner::Application;
+                let is_plain =
+                    name.starts_with("java.lang.") || heap.libraries.owner_of(&name) == CodeOwner::Application;
                 let cost = if is_plain { THREAD_COST } else { THREAD_OF_LIBRARY_COST };
                 starts.push(StartObject { node: root.node, cost, label: thread });
             }
