@@ -234,21 +234,24 @@ fn without_an_older_dump_the_walk_goes_on_to_what_there_is_most_of_and_names_all
 
 #[test]
 fn objects_without_a_class_that_others_have_inside_are_not_counted_with_them() {
-    // A root, an array, and what is in it, each with one more inside.
     const COUNT: usize = 400;
-    let mut objects: Vec<Object> = vec![(0, 10, vec![1]), (1, 10, (2..2 + COUNT).collect())];
-    objects.extend((0..COUNT).map(|at| (2, 100, vec![2 + COUNT + at])));
-    objects.extend((0..COUNT).map(|_| (2, 300, Vec::new())));
-    let graph = graph(&objects, 3);
     let carrier = TypeRole { is_carrier: true, ..type_role(101, CodeOwner::Runtime) };
     let plain = TypeRole { has_no_own_class: true, is_carrier: true, ..type_role(102, CodeOwner::Application) };
-    let type_roles = [type_role(100, CodeOwner::Application), carrier, plain];
+    let type_roles = [type_role(100, CodeOwner::Application), carrier, plain, plain];
     let starts = [StartObject { node: NodeId::new(0), cost: 0, label: ELEMENT_LABEL }];
-    let memory = SearchMemory::new(&graph);
-    let rows = RowTree::build_with_paths(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default(), memory);
-    let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).find_grown_places(24);
-    let [found] = &found[..] else { panic!("{found:?}") };
-    assert_eq!((found.element_objects, rows.row(found.element_row).total_bytes), (400, 160_000));
+    // A root, an array, and what is in it, each with one more inside: of another shape, or of its own as in a tree.
+    for (inside, counted) in [(3, 400), (2, 800)] {
+        let mut objects: Vec<Object> = vec![(0, 10, vec![1]), (1, 10, (2..2 + COUNT).collect())];
+        objects.extend((0..COUNT).map(|at| (2, 100, vec![2 + COUNT + at])));
+        objects.extend((0..COUNT).map(|_| (inside, 300, Vec::new())));
+        let graph = graph(&objects, 4);
+        let memory = SearchMemory::new(&graph);
+        let rows =
+            RowTree::build_with_paths(&graph, &starts, &mut Elements, &type_roles, &ObjectFacts::default(), memory);
+        let found = GrowthSearch::new(&rows, None, &type_roles, Threshold::Bytes(1000)).find_grown_places(24);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.element_objects, rows.row(found.element_row).total_bytes), (counted, 160_000));
+    }
 }
 
 #[test]
