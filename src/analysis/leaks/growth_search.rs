@@ -133,10 +133,10 @@ impl<'s> GrowthSearch<'s> {
         let objects = u64::from(top.objects);
         let least = objects * objects.max(MIN_OBJECTS_PER_PARENT);
         while !self.type_role(at).is_notable {
-            let below = self.new_tree.rows_below(at);
-            let Some(&largest) = below.iter().max_by_key(|&&below| self.row(below).total_bytes) else { break };
+            let below = || self.new_tree.rows_below(at);
+            let Some(largest) = below().max_by_key(|&below| self.row(below).total_bytes) else { break };
             let label = self.row(largest).label;
-            let alike = || below.iter().map(|&below| self.row(below)).filter(|row| row.label == label);
+            let alike = || below().map(|below| self.row(below)).filter(|row| row.label == label);
             let bytes = alike().fold(0, |sum: u64, row| sum.saturating_add(row.total_bytes));
             if (bytes as f64) < MIN_GROWTH_SHARE_BY_COUNT * top.total_bytes as f64 || self.type_role(largest).is_notable
             {
@@ -181,8 +181,8 @@ impl<'s> GrowthSearch<'s> {
                         && self.type_role(below).has_no_own_class
             };
             let large =
-                |below: &&u32| self.grew_by_at_least(**below, self.threshold_bytes) && !is_runtime_metadata(**below);
-            let large: Vec<u32> = self.new_tree.rows_below(row).iter().filter(large).copied().collect();
+                |below: &u32| self.grew_by_at_least(*below, self.threshold_bytes) && !is_runtime_metadata(*below);
+            let large: Vec<u32> = self.new_tree.rows_below(row).filter(large).collect();
             let (mut more, fewer): (Vec<u32>, Vec<u32>) =
                 large.iter().partition(|&&row| self.is_explained_by_count(row));
             let objects = self.row(row).objects;
@@ -212,21 +212,21 @@ impl<'s> GrowthSearch<'s> {
         let growth: i64 = more.iter().map(|&row| self.growth_bytes(row)).sum();
         let new_objects = more.iter().map(|&row| self.new_object_count(row)).max().unwrap_or(0);
         let least = ((MIN_FREQUENT_ELEMENT_GROWTH_SHARE * growth as f64) as u64).max(1);
-        let is_one = |below: &&u32| {
-            self.type_role(**below).owner == CodeOwner::Application
-                && !self.grew_by_at_least(**below, self.threshold_bytes)
-                && self.grew_by_at_least(**below, least)
-                && self.is_explained_by_count(**below)
-                && self.new_object_count(**below) as f64 >= MIN_ELEMENTS_PER_OBJECT * new_objects as f64
+        let is_one = |below: &u32| {
+            self.type_role(*below).owner == CodeOwner::Application
+                && !self.grew_by_at_least(*below, self.threshold_bytes)
+                && self.grew_by_at_least(*below, least)
+                && self.is_explained_by_count(*below)
+                && self.new_object_count(*below) as f64 >= MIN_ELEMENTS_PER_OBJECT * new_objects as f64
         };
-        self.new_tree.rows_below(row).iter().filter(is_one).copied().collect()
+        self.new_tree.rows_below(row).filter(is_one).collect()
     }
 
     /// Rows below one that grew though none of them did by enough: all that grew in number; else the row itself, as the
     /// highest that has as many objects, for what each of several has is explained with them.
     fn growth_spread_below(&self, row: u32, one_each: u32) -> Option<(Vec<u32>, bool)> {
-        let grew = |below: &&u32| self.grew_by_at_least(**below, 1) && self.is_explained_by_count(**below);
-        let below: Vec<u32> = self.new_tree.rows_below(row).iter().filter(grew).copied().collect();
+        let grew = |below: &u32| self.grew_by_at_least(*below, 1) && self.is_explained_by_count(*below);
+        let below: Vec<u32> = self.new_tree.rows_below(row).filter(grew).collect();
         let together: i64 = below.iter().map(|&row| self.growth_bytes(row)).sum();
         if together as u64 >= self.threshold_bytes / 2 && !below.is_empty() {
             return Some((below, true));
@@ -289,7 +289,7 @@ impl<'s> GrowthSearch<'s> {
             while let Some((row, levels)) = open.get_mut(at) {
                 *levels += u32::from(tree.row(*row).symbol == symbol);
                 let (row, levels) = (*row, *levels);
-                open.extend(tree.rows_below(row).iter().map(|&below| (below, levels)));
+                open.extend(tree.rows_below(row).map(|below| (below, levels)));
                 at += 1;
             }
             open.retain(|&(row, _)| tree.row(row).symbol == symbol);
@@ -343,12 +343,7 @@ impl<'s> GrowthSearch<'s> {
                     *best = (depth, row);
                 }
             }
-            level = level
-                .iter()
-                .flat_map(|&row| self.new_tree.rows_below(row))
-                .copied()
-                .filter(|&row| is_large(row))
-                .collect();
+            level = level.iter().flat_map(|&row| self.new_tree.rows_below(row)).filter(|&row| is_large(row)).collect();
             if level.is_empty() {
                 break;
             }
@@ -372,7 +367,7 @@ impl<'s> GrowthSearch<'s> {
                 && (self.old_tree.is_none() || self.new_object_count(*below) > 0)
                 && (!is_top || rows.contains(below))
         };
-        self.new_tree.rows_below(own.parent).iter().copied().filter(is_beside)
+        self.new_tree.rows_below(own.parent).filter(is_beside)
     }
 
     /// The row that the nodes of a list of the program's own carry, or objects of a class without a name.
@@ -388,19 +383,16 @@ impl<'s> GrowthSearch<'s> {
                 && type_role.owner == CodeOwner::Application
                 && f64::from(self.row(*below).objects) >= MIN_ELEMENTS_PER_LIST_NODE * nodes
         };
-        self.new_tree.rows_below(element).iter().copied().filter(carries).max_by_key(|&row| self.growth_bytes(row))
+        self.new_tree.rows_below(element).filter(carries).max_by_key(|&row| self.growth_bytes(row))
     }
 }
 
 /// By row of the newer dump: that of the older one with the same path of keys.
 pub(super) fn join_rows(new: &RowTree, old: &RowTree) -> Vec<Option<u32>> {
-    let key = |row: &MergedRow| (row.symbol, row.label);
-    let known: FxHashMap<(u32, (u32, u32)), u32> =
-        old.rows().iter().zip(0u32..).skip(1).map(|(row, at)| ((row.parent, key(row)), at)).collect();
     let mut old_rows = vec![None; new.rows().len()];
     old_rows[0] = Some(0);
     for (at, row) in new.rows().iter().enumerate().skip(1) {
-        old_rows[at] = old_rows[row.parent as usize].and_then(|parent| known.get(&(parent, key(row))).copied());
+        old_rows[at] = old_rows[row.parent as usize].and_then(|parent| old.find((parent, row.symbol, row.label)));
     }
     old_rows
 }

@@ -34,7 +34,7 @@ fn find_keys(new: &RowTree, old: Option<&RowTree>, type_roles: &[TypeRole]) -> (
         *at != 0 && row.total_bytes >= MIN_GROWTH_BYTES && type_roles[row.type_id.index()].has_no_own_class
     };
     let maps: Vec<u32> = (0..new.rows().len() as u32).filter(is_large_map).collect();
-    if maps.iter().all(|&map| new.rows_below(map).is_empty()) {
+    if maps.iter().all(|&map| new.rows_below(map).next().is_none()) {
         return is_key;
     }
     let old_rows = old.map_or_else(Vec::new, |old| join_rows(new, old));
@@ -45,23 +45,23 @@ fn find_keys(new: &RowTree, old: Option<&RowTree>, type_roles: &[TypeRole]) -> (
     };
     for map in maps {
         let old_map = old.zip(old_row(map));
-        let of_old = old_map.map_or(&[][..], |(old, map)| old.rows_below(map));
+        let of_old = || old_map.into_iter().flat_map(|(old, map)| old.rows_below(map));
         // By type of the values: the growth of each property that grew, by what grew below it.
         let mut grown: FxHashMap<u32, FxHashMap<(u32, u32), Vec<u64>>> = FxHashMap::default();
         let mut has_keys: Vec<u32> = Vec::new();
         let objects = new.row(map).objects;
-        for &below in new.rows_below(map) {
+        for below in new.rows_below(map) {
             let row = new.row(below);
             if row.label == ELEMENT_LABEL {
                 has_keys.push(row.symbol);
             } else if growth(below) > 0 && (objects == 1 || row.objects <= objects / 2) {
-                let inside = new.rows_below(below).iter().max_by_key(|&&inside| growth(inside));
-                let inside = inside.map_or((0, 0), |&inside| (new.row(inside).symbol, new.row(inside).label));
+                let inside = new.rows_below(below).max_by_key(|&inside| growth(inside));
+                let inside = inside.map_or((0, 0), |inside| (new.row(inside).symbol, new.row(inside).label));
                 grown.entry(row.symbol).or_default().entry(inside).or_default().push(growth(below));
             }
         }
         if let Some((old, _)) = old_map {
-            let elements = of_old.iter().map(|&below| old.row(below)).filter(|row| row.label == ELEMENT_LABEL);
+            let elements = of_old().map(|below| old.row(below)).filter(|row| row.label == ELEMENT_LABEL);
             has_keys.extend(elements.map(|row| row.symbol));
         }
         let are_keys = |grown: &Vec<u64>| {
@@ -70,9 +70,9 @@ fn find_keys(new: &RowTree, old: Option<&RowTree>, type_roles: &[TypeRole]) -> (
         };
         has_keys.extend(grown.iter().filter(|(_, grown)| grown.values().any(are_keys)).map(|(symbol, _)| *symbol));
         let is_one = |row: &MergedRow| row.label != ELEMENT_LABEL && has_keys.contains(&row.symbol);
-        new.rows_below(map).iter().for_each(|&below| is_key.0[below as usize] = is_one(new.row(below)));
+        new.rows_below(map).for_each(|below| is_key.0[below as usize] = is_one(new.row(below)));
         if let Some((old, _)) = old_map {
-            of_old.iter().for_each(|&below| is_key.1[below as usize] = is_one(old.row(below)));
+            of_old().for_each(|below| is_key.1[below as usize] = is_one(old.row(below)));
         }
     }
     is_key

@@ -10,7 +10,6 @@ mod cause;
 mod evidence;
 mod growth_search;
 mod key_rows;
-mod row_index;
 mod row_tree;
 #[cfg(test)]
 mod tests;

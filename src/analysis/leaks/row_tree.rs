@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::best_paths::{BestPaths, NO_ROW, ReferenceCosts, SearchMemory, StartObject};
-use super::row_index::{RowIndex, RowKey};
 use super::type_role::{CodeOwner, TypeRole};
 use crate::graph::{HeapGraph, NodeId, TypeId, prefetch};
 use crate::parallel;
@@ -18,6 +17,11 @@ pub const METADATA_LABEL: u32 = LIST_LINK_LABEL - 1;
 const MAX_FOLD_LEVELS: usize = 6;
 /// Objects ahead whose columns are asked for.
 const PREFETCH_DISTANCE: usize = 16;
+/// Rows below one that are looked at for a key, before it is looked up.
+const MAX_WALKED_ROWS: usize = 8;
+
+/// What makes a row: the row above, the symbol and the label.
+type RowKey = (u32, u32, u32);
 
 /// Like objects that are reached alike.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +40,12 @@ pub struct MergedRow {
     pub total_bytes: u64,
     /// Some of them refer to others of them.
     pub is_folded: bool,
+    /// How many come before it below its parent, or more than can be counted.
+    place: u8,
+    /// The last row below, 0 where there is none.
+    last_below: u32,
+    /// The next row beside; of the last the first.
+    next: u32,
 }
 
 impl MergedRow {
@@ -44,8 +54,50 @@ impl MergedRow {
     }
 
     /// A row without objects.
-    fn new(parent: u32, symbol: u32, label: u32, type_id: TypeId) -> Self {
-        MergedRow { parent, symbol, label, type_id, objects: 0, total_bytes: 0, is_folded: false }
+    fn new((parent, symbol, label): RowKey, type_id: TypeId) -> Self {
+        let (objects, total_bytes, is_folded) = (0, 0, false);
+        MergedRow { parent, symbol, label, type_id, objects, total_bytes, is_folded, last_below: 0, next: 0, place: 0 }
+    }
+}
+
+/// The rows below a row, in their order.
+fn rows_below(rows: &[MergedRow], row: u32) -> impl Iterator<Item = u32> {
+    let last = rows[row as usize].last_below;
+    let first = (last != 0).then(|| rows[last as usize].next);
+    std::iter::successors(first, move |&at| (at != last).then(|| rows[at as usize].next))
+}
+
+/// Finds the row with a key. Nearly every row has few below it, which stand beside each other: the first few are looked at, and
+/// only what comes behind them is in the table.
+#[derive(Debug, Default)]
+struct RowsByKey(FxHashMap<RowKey, u32>);
+
+impl RowsByKey {
+    /// The row with a key. O(1).
+    fn find(&self, rows: &[MergedRow], key: RowKey) -> Option<u32> {
+        let mut walked = 0;
+        for row in rows_below(rows, key.0).take(MAX_WALKED_ROWS) {
+            if rows[row as usize].key() == key {
+                return Some(row);
+            }
+            walked += 1;
+        }
+        if walked < MAX_WALKED_ROWS { None } else { self.0.get(&key).copied() }
+    }
+
+    /// Puts a new row behind the others below its parent. O(1).
+    fn link(&mut self, rows: &mut [MergedRow], new: u32) {
+        let key = rows[new as usize].key();
+        let last = std::mem::replace(&mut rows[key.0 as usize].last_below, new) as usize;
+        let (mut first, mut place) = (new, 0);
+        if last != 0 {
+            first = std::mem::replace(&mut rows[last].next, new);
+            place = rows[last].place.saturating_add(1);
+        }
+        rows[new as usize] = MergedRow { next: first, place, ..rows[new as usize] };
+        if usize::from(place) >= MAX_WALKED_ROWS {
+            self.0.insert(key, new);
+        }
     }
 }
 
@@ -53,10 +105,8 @@ impl MergedRow {
 #[derive(Debug)]
 pub struct RowTree {
     rows: Vec<MergedRow>,
+    by_key: RowsByKey,
     paths: BestPaths,
-    /// Rows below row `n` are `list[starts[n]..starts[n + 1]]`.
-    child_starts: Vec<u32>,
-    children: Vec<u32>,
     /// By symbol of a type: objects and bytes of all that is reached.
     totals_by_symbol: FxHashMap<u32, (u64, u64)>,
 }
@@ -77,7 +127,7 @@ struct RowBuilder<'a> {
     facts: &'a ObjectFacts,
     paths: &'a BestPaths,
     rows: Vec<MergedRow>,
-    known: RowIndex,
+    by_key: RowsByKey,
     /// The row that was found last.
     last: (RowKey, u32),
     /// By type: objects and bytes.
@@ -99,10 +149,7 @@ impl RowBuilder<'_> {
             if let Some(&ahead) = objects.get(at + PREFETCH_DISTANCE / 2)
                 && let Some(parent) = self.paths.parent(ahead)
             {
-                let parent = self.paths.row(parent);
-                prefetch(&self.rows, parent as usize);
-                let symbol = self.type_roles[self.graph.type_of(ahead).index()].symbol;
-                self.known.prefetch(self.known.hash_of_key((parent, symbol, self.paths.label(ahead).0)));
+                prefetch(&self.rows, self.paths.row(parent) as usize);
             }
             self.append_object(object);
         }
@@ -122,12 +169,11 @@ impl RowBuilder<'_> {
         let row = folded.unwrap_or_else(|| {
             let key = (parent, own_symbol.unwrap_or(type_role.symbol), label);
             if self.last.0 != key || self.last.1 == 0 {
-                let new = self.rows.len() as u32;
-                let rows = &self.rows;
-                let hash = self.known.hash_of_key(key);
-                let row = self.known.find_or_insert(hash, new, |row| rows[row as usize].key() == key);
-                if row == new {
-                    self.rows.push(MergedRow::new(parent, key.1, label, type_id));
+                let found = self.by_key.find(&self.rows, key);
+                let row = found.unwrap_or(self.rows.len() as u32);
+                if found.is_none() {
+                    self.rows.push(MergedRow::new(key, type_id));
+                    self.by_key.link(&mut self.rows, row);
                 }
                 self.last = (key, row);
             }
@@ -149,7 +195,7 @@ impl RowBuilder<'_> {
 
 impl RowTree {
     /// Finds the tree of best paths and merges it, beside each other where there are two threads. As `BestPaths::find`, and
-    /// a look-up for each object, for some those of the rows above; 45 to 58 bytes per row, 100 while they come.
+    /// a look-up for each object, for some those of the rows above; 40 bytes per row, 80 while they come.
     pub fn build_with_paths(
         graph: &HeapGraph,
         starts: &[StartObject],
@@ -163,15 +209,15 @@ impl RowTree {
             type_roles,
             facts,
             paths: &paths,
-            rows: vec![MergedRow::new(0, 0, 0, TypeId::new(0))],
-            known: RowIndex::default(),
+            rows: vec![MergedRow::new((0, 0, 0), TypeId::new(0))],
+            by_key: RowsByKey::default(),
             last: ((0, 0, 0), 0),
             totals_by_type: vec![(0, 0); graph.type_count()],
         };
         parallel::pipe(|reach| paths.find(graph, starts, ways, distances, reach), &mut |objects: &[NodeId]| {
             builder.append(objects)
         });
-        let RowBuilder { mut rows, totals_by_type, .. } = builder;
+        let RowBuilder { mut rows, by_key, totals_by_type, .. } = builder;
         rows.shrink_to_fit();
         for at in (1..rows.len()).rev() {
             let parent = rows[at].parent as usize;
@@ -182,9 +228,7 @@ impl RowTree {
             let all = totals_by_symbol.entry(type_role.symbol).or_default();
             *all = (all.0 + objects, all.1.saturating_add(bytes));
         }
-        let (mut child_starts, mut children) = (Vec::new(), Vec::new());
-        list_children(&rows, &mut child_starts, &mut children);
-        RowTree { rows, paths, child_starts, children, totals_by_symbol }
+        RowTree { rows, by_key, paths, totals_by_symbol }
     }
 
     /// The paths of which the rows are made.
@@ -202,8 +246,7 @@ impl RowTree {
         self.paths.prefetch(node);
     }
 
-    /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects), and a
-    /// look-up for elements beside them and all below.
+    /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects).
     pub(super) fn merge_as_elements(&mut self, is_element: &[bool]) {
         let mut has_new_elements = vec![false; self.rows.len()];
         for (row, _) in self.rows.iter().zip(is_element).filter(|(_, is_element)| **is_element) {
@@ -211,31 +254,30 @@ impl RowTree {
         }
         // Others have no row to be one with.
         let mut may_be_repeated = vec![false; self.rows.len()];
-        let mut known: FxHashMap<RowKey, u32> = FxHashMap::default();
         let (rows, mut number, mut count) = (&mut self.rows, vec![0u32; is_element.len()], 1);
+        self.by_key.0.clear();
+        rows[0].last_below = 0;
         for at in 1..rows.len() {
             let row = rows[at];
             let above = row.parent as usize;
             let label = if is_element[at] { ELEMENT_LABEL } else { row.label };
-            let (parent, new) = (number[above], count);
             may_be_repeated[at] = may_be_repeated[above] || has_new_elements[above] && label == ELEMENT_LABEL;
-            number[at] = match may_be_repeated[at] {
-                true => *known.entry((parent, row.symbol, label)).or_insert(new),
-                false => new,
-            };
-            let into = &mut rows[number[at] as usize];
-            if number[at] == new {
-                *into = MergedRow { parent, label, ..row };
-                count += 1;
-            } else {
+            let row = MergedRow { parent: number[above], label, last_below: 0, ..row };
+            let found = if may_be_repeated[at] { self.by_key.find(rows, row.key()) } else { None };
+            number[at] = found.unwrap_or(count);
+            if let Some(into) = found {
+                let into = &mut rows[into as usize];
                 into.objects += row.objects;
                 into.total_bytes = into.total_bytes.saturating_add(row.total_bytes);
                 into.is_folded |= row.is_folded;
+            } else {
+                rows[count as usize] = row;
+                self.by_key.link(rows, count);
+                count += 1;
             }
         }
         rows.truncate(count as usize);
         self.paths.renumber_rows(&number);
-        list_children(&self.rows, &mut self.child_starts, &mut self.children);
     }
 
     /// The rows, each behind its parent.
@@ -248,14 +290,19 @@ impl RowTree {
         &self.rows[row as usize]
     }
 
-    /// The rows below a row.
-    pub fn rows_below(&self, row: u32) -> &[u32] {
-        &self.children[self.child_starts[row as usize] as usize..self.child_starts[row as usize + 1] as usize]
+    /// The rows below a row, in their order.
+    pub fn rows_below(&self, row: u32) -> impl Iterator<Item = u32> {
+        rows_below(&self.rows, row)
+    }
+
+    /// The row with a key. O(1).
+    pub(super) fn find(&self, key: RowKey) -> Option<u32> {
+        self.by_key.find(&self.rows, key)
     }
 
     /// Bytes of a row's own objects. O(rows below it).
     pub(super) fn own_bytes(&self, row: u32) -> u64 {
-        let below = self.rows_below(row).iter().map(|&below| self.row(below).total_bytes);
+        let below = self.rows_below(row).map(|below| self.row(below).total_bytes);
         self.row(row).total_bytes.saturating_sub(below.fold(0, u64::saturating_add))
     }
 
@@ -294,7 +341,7 @@ impl RowTree {
         while let Some(row) = open.pop() {
             if !std::mem::replace(&mut is_below[row as usize], true) {
                 is_around[row as usize] = true;
-                open.extend_from_slice(self.rows_below(row));
+                open.extend(self.rows_below(row));
             }
         }
         is_around
@@ -305,7 +352,7 @@ impl RowTree {
         let mut all = tops.to_vec();
         let mut at = 0;
         while at < all.len() {
-            all.extend_from_slice(self.rows_below(all[at]));
+            all.extend(self.rows_below(all[at]));
             at += 1;
         }
         all
@@ -351,19 +398,34 @@ fn row_to_fold_into(
     None
 }
 
-/// Rows by their parent, in the memory of these lists.
-fn list_children(rows: &[MergedRow], starts: &mut Vec<u32>, list: &mut Vec<u32>) {
-    starts.clear();
-    starts.resize(rows.len() + 1, 0);
-    // Every place is written.
-    list.resize(rows.len() - 1, 0);
-    rows.iter().skip(1).for_each(|row| starts[row.parent as usize] += 1);
-    for at in 1..starts.len() {
-        starts[at] += starts[at - 1];
-    }
-    for (at, row) in rows.iter().enumerate().skip(1).rev() {
-        let start = &mut starts[row.parent as usize];
-        *start -= 1;
-        list[*start as usize] = at as u32;
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn rows_have_the_numbers_that_a_map_gives_their_keys_and_stand_below_their_parents_in_order() {
+        let (mut rows, mut by_key) = (vec![MergedRow::new((0, 0, 0), TypeId::new(0))], RowsByKey::default());
+        let mut known = HashMap::new();
+        for at in 0..200_000u32 {
+            // Most have a few below them, some thousands.
+            let parent = if at % 5 == 0 { at % 7 } else { at % 70_001 };
+            let key = (parent.min(rows.len() as u32 - 1), at % 31, at % 1013 % 53);
+            let new = rows.len() as u32;
+            let found = by_key.find(&rows, key);
+            assert_eq!(found, known.get(&key).copied());
+            if found.is_none() {
+                known.insert(key, new);
+                rows.push(MergedRow::new(key, TypeId::new(0)));
+                by_key.link(&mut rows, new);
+            }
+        }
+        let mut below = vec![Vec::new(); rows.len()];
+        (1..rows.len()).for_each(|at| below[rows[at].parent as usize].push(at as u32));
+        assert!(below.iter().any(|below| below.len() > 1000) && below.iter().any(|below| below.len() == 1));
+        for (at, below) in below.iter().enumerate() {
+            assert_eq!(rows_below(&rows, at as u32).collect::<Vec<_>>(), *below);
+        }
     }
 }

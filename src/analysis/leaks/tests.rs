@@ -119,7 +119,7 @@ proptest! {
         }
         for (at, row) in rows.rows().iter().enumerate().skip(1) {
             prop_assert!((row.parent as usize) < at);
-            let below: u64 = rows.rows_below(at as u32).iter().map(|&below| rows.row(below).total_bytes).sum();
+            let below: u64 = rows.rows_below(at as u32).map(|below| rows.row(below).total_bytes).sum();
             prop_assert_eq!(row.total_bytes, own_bytes[at] + below);
         }
     }

@@ -69,8 +69,7 @@ impl RereadSnapshot {
     /// A snapshot with all its strings.
     fn of(mut snapshot: Snapshot) -> Arc<Self> {
         snapshot.ids.make_unique();
-        let tables = super::collection_tables::collection_tables(&snapshot);
-        Arc::new(RereadSnapshot::new(snapshot, tables))
+        Arc::new(RereadSnapshot::new(snapshot))
     }
 
     /// Length and hash of a text that V8 cut, where the snapshot has them: they tell apart texts that begin alike.

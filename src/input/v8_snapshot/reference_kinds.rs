@@ -35,18 +35,26 @@ impl V8ReferenceKinds {
                 script_names.insert(place.script_number, script);
             }
         }
-        let labels_of_piece = |piece: Range<usize>| {
-            let mut labels = Vec::new();
-            for node in piece.map(NodeId::new) {
-                let end = labels.len() + graph.strong_references(node).len();
-                for_each_strong_edge(&read, graph, node, |edge| {
-                    labels.push(snapshot.edge_labels.labels_of(edge..edge + 1)[0]);
-                });
-                labels.resize(end, EdgeLabel::default());
-            }
-            labels
+        let mut labels = vec![EdgeLabel::default(); graph.strong_reference_count()];
+        let mut others = &mut labels[..];
+        let mut end = 0;
+        let mut split_off = |piece: Range<usize>| {
+            let start = std::mem::replace(&mut end, graph.strong_reference_end(NodeId::new(piece.end - 1)));
+            let (of_piece, rest) = std::mem::take(&mut others).split_at_mut(end - start);
+            others = rest;
+            (piece, of_piece)
         };
-        let labels = parallel::map(parallel::pieces(graph.node_count()), &labels_of_piece).concat();
+        let pieces = parallel::pieces(graph.node_count()).into_iter().map(&mut split_off).collect();
+        parallel::map(pieces, &|(piece, mut of_piece): (Range<usize>, &mut [EdgeLabel])| {
+            for node in piece.map(NodeId::new) {
+                let (own, rest) = of_piece.split_at_mut(graph.strong_references(node).len());
+                of_piece = rest;
+                let mut own = own.iter_mut();
+                for_each_strong_edge(&read, graph, node, |edge| {
+                    own.next().into_iter().for_each(|label| *label = snapshot.edge_labels.labels_of(edge..edge + 1)[0]);
+                });
+            }
+        });
         V8ReferenceKinds { reread: read, labels, script_names }
     }
 }

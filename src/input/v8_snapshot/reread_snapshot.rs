@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::block::DANGLING_TARGET;
-use super::collection_tables::CollectionKind;
+use super::collection_tables::{CollectionKind, collection_tables};
 use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::AllocationStacks;
@@ -46,10 +46,15 @@ pub(super) struct RereadSnapshot {
 }
 
 impl RereadSnapshot {
-    /// A snapshot whose ids are all different, and its tables of maps and sets.
-    pub(super) fn new(snapshot: Snapshot, tables: Vec<(u32, CollectionKind)>) -> Self {
-        let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
-        ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
+    /// A snapshot whose ids are all different.
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        let ordinals_by_id = || {
+            let mut ordinals = Vec::with_capacity(snapshot.len());
+            ordinals.extend((0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)));
+            ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
+            ordinals
+        };
+        let (collection_tables, ordinals) = rayon::join(|| collection_tables(&snapshot), ordinals_by_id);
         let leads_nowhere = |&target: &u32| target == DANGLING_TARGET || snapshot.is_category(target);
         let edges_of_piece = |piece: Range<usize>| -> Vec<u32> {
             let targets = &snapshot.targets[piece.clone()];
@@ -59,7 +64,7 @@ impl RereadSnapshot {
         let pieces = parallel::pieces(snapshot.targets.len());
         RereadSnapshot {
             ordinals,
-            collection_tables: tables,
+            collection_tables,
             location_starts: location_starts(&snapshot),
             stacks: AllocationStacks::read(&snapshot),
             edges_to_no_object: parallel::map(pieces, &edges_of_piece).concat(),
