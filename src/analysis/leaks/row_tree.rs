@@ -85,6 +85,13 @@ impl RowsByKey {
         if walked < MAX_WALKED_ROWS { None } else { self.0.get(&key).copied() }
     }
 
+    /// Takes a row out of the table.
+    fn forget(&mut self, key: RowKey, row: u32) {
+        if self.0.get(&key) == Some(&row) {
+            self.0.remove(&key);
+        }
+    }
+
     /// Puts a new row behind the others below its parent. O(1).
     fn link(&mut self, rows: &mut [MergedRow], new: u32) {
         let key = rows[new as usize].key();
@@ -246,38 +253,49 @@ impl RowTree {
         self.paths.prefetch(node);
     }
 
-    /// Makes rows that are said to be elements such, which makes those of one type below one row one. O(rows + objects).
+    /// Makes rows that are said to be elements such, which makes those of one type below one row one. A row that became part of
+    /// another has no objects, and is below none. O(rows + objects).
     pub(super) fn merge_as_elements(&mut self, is_element: &[bool]) {
-        let mut has_new_elements = vec![false; self.rows.len()];
-        for (row, _) in self.rows.iter().zip(is_element).filter(|(_, is_element)| **is_element) {
+        let rows = &mut self.rows;
+        let mut has_new_elements = vec![false; rows.len()];
+        for (row, _) in rows.iter().zip(is_element).filter(|(_, is_element)| **is_element) {
             has_new_elements[row.parent as usize] = true;
         }
         // Others have no row to be one with.
-        let mut may_be_repeated = vec![false; self.rows.len()];
-        let (rows, mut number, mut count) = (&mut self.rows, vec![0u32; is_element.len()], 1);
-        self.by_key.0.clear();
-        rows[0].last_below = 0;
-        for at in 1..rows.len() {
-            let row = rows[at];
+        let mut may_be_repeated = vec![false; rows.len()];
+        let mut number: Vec<u32> = (0..rows.len() as u32).collect();
+        let mut is_any_repeated = false;
+        for at in 0..rows.len() {
+            let mut row = rows[at];
             let above = row.parent as usize;
-            let label = if is_element[at] { ELEMENT_LABEL } else { row.label };
-            may_be_repeated[at] = may_be_repeated[above] || has_new_elements[above] && label == ELEMENT_LABEL;
-            let row = MergedRow { parent: number[above], label, last_below: 0, ..row };
-            let found = if may_be_repeated[at] { self.by_key.find(rows, row.key()) } else { None };
-            number[at] = found.unwrap_or(count);
-            if let Some(into) = found {
-                let into = &mut rows[into as usize];
-                into.objects += row.objects;
-                into.total_bytes = into.total_bytes.saturating_add(row.total_bytes);
-                into.is_folded |= row.is_folded;
-            } else {
-                rows[count as usize] = row;
-                self.by_key.link(rows, count);
-                count += 1;
+            let is_linked_anew = at != 0 && (has_new_elements[above] || may_be_repeated[above]);
+            if is_linked_anew {
+                self.by_key.forget(row.key(), at as u32);
+                row.label = if is_element[at] { ELEMENT_LABEL } else { row.label };
+                row.parent = number[above];
+                may_be_repeated[at] = may_be_repeated[above] || row.label == ELEMENT_LABEL;
             }
+            if has_new_elements[at] || may_be_repeated[at] {
+                row.last_below = 0;
+            }
+            rows[at] = row;
+            if !is_linked_anew {
+                continue;
+            }
+            let Some(same) = self.by_key.find(rows, row.key()).filter(|_| may_be_repeated[at]) else {
+                self.by_key.link(rows, at as u32);
+                continue;
+            };
+            (number[at], is_any_repeated) = (same, true);
+            rows[at] = MergedRow { objects: 0, total_bytes: 0, ..row };
+            let into = &mut rows[same as usize];
+            into.objects += row.objects;
+            into.total_bytes = into.total_bytes.saturating_add(row.total_bytes);
+            into.is_folded |= row.is_folded;
         }
-        rows.truncate(count as usize);
-        self.paths.renumber_rows(&number);
+        if is_any_repeated {
+            self.paths.renumber_rows(&number);
+        }
     }
 
     /// The rows, each behind its parent.
