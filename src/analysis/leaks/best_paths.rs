@@ -55,7 +55,7 @@ pub trait ReferenceCosts {
 pub struct BestPaths {
     /// By object its parent, and the label of the reference from that, until in its place comes the number of the row: what
     /// finds parents and what makes rows of them are two threads, and an object goes from one to the other when it is found.
-    steps: Vec<[AtomicU32; 2]>,
+    pub(super) steps: Vec<[AtomicU32; 2]>,
 }
 
 /// Columns of objects for a search and for what it finds: 9 bytes for each. To have them from the system takes as long as a

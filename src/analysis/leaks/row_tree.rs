@@ -1,5 +1,7 @@
 //! The tree of best paths merged by type and reference.
 
+use std::collections::HashMap;
+
 use rustc_hash::FxHashMap;
 
 use super::best_paths::{BestPaths, NO_ROW, ReferenceCosts, SearchMemory, StartObject};
@@ -40,7 +42,7 @@ pub struct MergedRow {
     pub total_bytes: u64,
     /// Some of them refer to others of them.
     pub is_folded: bool,
-    /// How many come before it below its parent, or more than can be counted.
+    /// Rows before it below the same parent; 255 where there are more.
     place: u8,
     /// The last row below, 0 where there is none.
     last_below: u32,
@@ -68,9 +70,9 @@ fn rows_below(rows: &[MergedRow], row: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Finds the row with a key. Nearly every row has few below it, which stand beside each other: the first few are looked at, and
-/// only what comes behind them is in the table.
+/// only what comes behind them is in the table, whose hashes no file can foresee.
 #[derive(Debug, Default)]
-struct RowsByKey(FxHashMap<RowKey, u32>);
+struct RowsByKey(HashMap<RowKey, u32>);
 
 impl RowsByKey {
     /// The row with a key. O(1).
@@ -85,7 +87,7 @@ impl RowsByKey {
         if walked < MAX_WALKED_ROWS { None } else { self.0.get(&key).copied() }
     }
 
-    /// Takes a row out of the table.
+    /// Takes a row out of the table, where that has it for its key.
     fn forget(&mut self, key: RowKey, row: u32) {
         if self.0.get(&key) == Some(&row) {
             self.0.remove(&key);
@@ -202,7 +204,8 @@ impl RowBuilder<'_> {
 
 impl RowTree {
     /// Finds the tree of best paths and merges it, beside each other where there are two threads. As `BestPaths::find`, and
-    /// a look-up for each object, for some those of the rows above; 40 bytes per row, 80 while they come.
+    /// a look-up for each object, for some those of the rows above; 40 bytes per row, and 17 to 39 for each behind
+    /// the eighth below one.
     pub fn build_with_paths(
         graph: &HeapGraph,
         starts: &[StartObject],
@@ -254,21 +257,21 @@ impl RowTree {
     }
 
     /// Makes rows that are said to be elements such, which makes those of one type below one row one. A row that became part of
-    /// another has no objects, and is below none. O(rows + objects).
+    /// another has no objects any more, and is below none. O(rows + objects).
     pub(super) fn merge_as_elements(&mut self, is_element: &[bool]) {
         let rows = &mut self.rows;
         let mut has_new_elements = vec![false; rows.len()];
         for (row, _) in rows.iter().zip(is_element).filter(|(_, is_element)| **is_element) {
             has_new_elements[row.parent as usize] = true;
         }
-        // Others have no row to be one with.
+        // Only these can have the key of another row.
         let mut may_be_repeated = vec![false; rows.len()];
         let mut number: Vec<u32> = (0..rows.len() as u32).collect();
         let mut is_any_repeated = false;
         for at in 0..rows.len() {
             let mut row = rows[at];
             let above = row.parent as usize;
-            let is_linked_anew = at != 0 && (has_new_elements[above] || may_be_repeated[above]);
+            let is_linked_anew = at != 0 && row.objects != 0 && (has_new_elements[above] || may_be_repeated[above]);
             if is_linked_anew {
                 self.by_key.forget(row.key(), at as u32);
                 row.label = if is_element[at] { ELEMENT_LABEL } else { row.label };
@@ -282,7 +285,9 @@ impl RowTree {
             if !is_linked_anew {
                 continue;
             }
-            let Some(same) = self.by_key.find(rows, row.key()).filter(|_| may_be_repeated[at]) else {
+            // The table still has rows that come later.
+            let known = self.by_key.find(rows, row.key()).filter(|&known| may_be_repeated[at] && (known as usize) < at);
+            let Some(same) = known else {
                 self.by_key.link(rows, at as u32);
                 continue;
             };
@@ -298,7 +303,7 @@ impl RowTree {
         }
     }
 
-    /// The rows, each behind its parent.
+    /// The rows, each behind its parent; those that a merge emptied have no objects, and are below none.
     pub fn rows(&self) -> &[MergedRow] {
         &self.rows
     }
@@ -418,9 +423,88 @@ fn row_to_fold_into(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::sync::atomic::AtomicU32;
+
+    use proptest::prelude::*;
 
     use super::*;
+
+    /// A tree of rows with one object each, by parent, symbol and label; rows of a key that is there are left out.
+    fn tree(keys: &[(prop::sample::Index, u32, u32)]) -> RowTree {
+        let (mut rows, mut by_key) = (vec![MergedRow::new((0, 0, 0), TypeId::new(0))], RowsByKey::default());
+        for (parent, symbol, label) in keys {
+            let key = (parent.index(rows.len().min(9)) as u32, *symbol, *label);
+            if by_key.find(&rows, key).is_none() {
+                rows.push(MergedRow { objects: 1, total_bytes: 1 << symbol, ..MergedRow::new(key, TypeId::new(0)) });
+                let new = rows.len() as u32 - 1;
+                by_key.link(&mut rows, new);
+            }
+        }
+        let steps = (0..rows.len() as u32).map(|row| [AtomicU32::new(0), AtomicU32::new(row)]).collect();
+        RowTree { rows, by_key, paths: BestPaths { steps }, totals_by_symbol: FxHashMap::default() }
+    }
+
+    /// What `merge_as_elements` means, with all numbered anew: (key, objects, bytes) of each row, and the row of each old one.
+    fn merged(tree: &RowTree, is_element: &[bool]) -> (Vec<(RowKey, u32, u64)>, Vec<usize>) {
+        let (mut known, mut rows, mut number) = (HashMap::new(), vec![((0, 0, 0), 0, 0)], vec![0]);
+        for (row, is_element) in tree.rows.iter().zip(is_element).skip(1) {
+            let label = if *is_element { ELEMENT_LABEL } else { row.label };
+            let key = (number[row.parent as usize] as u32, row.symbol, label);
+            let at = *known.entry(key).or_insert(rows.len());
+            if at == rows.len() {
+                rows.push((key, 0, 0));
+            }
+            rows[at] = (key, rows[at].1 + row.objects, rows[at].2 + row.total_bytes);
+            number.push(at);
+        }
+        (rows, number)
+    }
+
+    proptest! {
+        #[test]
+        fn rows_that_become_elements_are_merged_as_when_all_are_numbered_anew(
+            keys in prop::collection::vec((any::<prop::sample::Index>(), 1..4u32, 0..9u32), 1..120),
+            rounds in prop::collection::vec(prop::collection::vec(0..8u8, 121), 1..4),
+        ) {
+            let mut tree = tree(&keys);
+            for chosen in rounds {
+                // The same rows without those that are emptied, and their numbers there.
+                let live: Vec<usize> = (0..tree.rows.len()).filter(|&at| at == 0 || tree.rows[at].objects != 0).collect();
+                let place = |row: u32| live.binary_search(&(row as usize)).map(|at| at as u32);
+                let mut compact = super::tests::tree(&[]);
+                compact.rows = live.iter().map(|&at| tree.rows[at]).collect();
+                for row in &mut compact.rows {
+                    let parent = place(row.parent);
+                    prop_assert!(parent.is_ok());
+                    row.parent = parent.unwrap_or(0);
+                }
+                let is_element: Vec<bool> =
+                    (0..tree.rows.len()).map(|at| at != 0 && tree.rows[at].objects != 0 && chosen[at] == 0).collect();
+                let of_live: Vec<bool> = live.iter().map(|&at| is_element[at]).collect();
+                let (expected, number) = merged(&compact, &of_live);
+                tree.merge_as_elements(&is_element);
+                let new: Vec<u32> =
+                    (0..tree.rows.len() as u32).filter(|&at| at == 0 || tree.row(at).objects != 0).collect();
+                prop_assert_eq!(new.len(), expected.len());
+                let mut linked = 1;
+                for (at, &row) in new.iter().enumerate() {
+                    let MergedRow { parent, symbol, label, objects, total_bytes, .. } = *tree.row(row);
+                    let compact_parent = new.binary_search(&parent);
+                    prop_assert!(compact_parent.is_ok() && (parent < row || at == 0));
+                    let key = (compact_parent.unwrap_or(0) as u32, symbol, label);
+                    prop_assert_eq!((key, objects, total_bytes), expected[at]);
+                    prop_assert!(at == 0 || tree.find((parent, symbol, label)) == Some(row));
+                    let below: Vec<u32> = tree.rows_below(row).collect();
+                    prop_assert!(below.is_sorted() && below.iter().all(|&below| tree.row(below).parent == row));
+                    linked += below.len();
+                }
+                prop_assert_eq!(linked, new.len());
+                for (old, &at) in live.iter().zip(&number) {
+                    prop_assert_eq!(tree.row_of(NodeId::new(*old)), Some(new[at]));
+                }
+            }
+        }
+    }
 
     #[test]
     fn rows_have_the_numbers_that_a_map_gives_their_keys_and_stand_below_their_parents_in_order() {

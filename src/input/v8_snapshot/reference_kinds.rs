@@ -36,19 +36,19 @@ impl V8ReferenceKinds {
             }
         }
         let mut labels = vec![EdgeLabel::default(); graph.strong_reference_count()];
-        let mut others = &mut labels[..];
-        let mut end = 0;
-        let mut split_off = |piece: Range<usize>| {
-            let start = std::mem::replace(&mut end, graph.strong_reference_end(NodeId::new(piece.end - 1)));
-            let (of_piece, rest) = std::mem::take(&mut others).split_at_mut(end - start);
-            others = rest;
-            (piece, of_piece)
+        let (mut rest, mut start) = (&mut labels[..], 0);
+        let split_off = |piece: Range<usize>| {
+            // A damaged index may say anything.
+            let end = graph.strong_reference_end(NodeId::new(piece.end - 1)).clamp(start, start + rest.len());
+            let (own, behind) = std::mem::take(&mut rest).split_at_mut(end - start);
+            (rest, start) = (behind, end);
+            (piece, own)
         };
-        let pieces = parallel::pieces(graph.node_count()).into_iter().map(&mut split_off).collect();
-        parallel::map(pieces, &|(piece, mut of_piece): (Range<usize>, &mut [EdgeLabel])| {
+        let pieces = parallel::pieces(graph.node_count()).into_iter().map(split_off).collect();
+        parallel::map(pieces, &|(piece, mut rest): (Range<usize>, &mut [EdgeLabel])| {
             for node in piece.map(NodeId::new) {
-                let (own, rest) = of_piece.split_at_mut(graph.strong_references(node).len());
-                of_piece = rest;
+                let (own, behind) = rest.split_at_mut(graph.strong_references(node).len().min(rest.len()));
+                rest = behind;
                 let mut own = own.iter_mut();
                 for_each_strong_edge(&read, graph, node, |edge| {
                     own.next().into_iter().for_each(|label| *label = snapshot.edge_labels.labels_of(edge..edge + 1)[0]);
