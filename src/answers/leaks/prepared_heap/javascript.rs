@@ -64,6 +64,8 @@ struct LabelledCost {
     label: u32,
     is_property: bool,
     is_context: bool,
+    /// Leads from a function to what all functions of one place in a script share: their code.
+    is_shared: bool,
     is_list_link: bool,
 }
 
@@ -74,6 +76,8 @@ pub(super) struct JavaScriptReferenceCosts<'h> {
     /// By small label, as far as they were met.
     costs_by_small_label: Vec<Option<LabelledCost>>,
     costs_by_large_label: FxHashMap<u32, LabelledCost>,
+    /// By what functions share: what their contexts cost.
+    context_costs: FxHashMap<NodeId, u8>,
     symbol_table: &'h mut SymbolTable,
     function_types: TypeSet,
     /// Objects whose properties may be keys.
@@ -100,6 +104,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
             kinds,
             costs_by_small_label: Vec::new(),
             costs_by_large_label: FxHashMap::default(),
+            context_costs: FxHashMap::default(),
             symbol_table: names,
             function_types: TypeSet::of(graph, |type_id| graph.type_name(type_id) == "Function"),
             plain_object_types: TypeSet::of(graph, |type_id| heap.type_roles[type_id.index()].has_no_own_class),
@@ -137,8 +142,14 @@ impl<'h> JavaScriptReferenceCosts<'h> {
     fn new_cost_of_label(&mut self, label: u32) -> LabelledCost {
         let (kinds, names) = (self.kinds, &mut *self.symbol_table);
         let (kind, name) = kinds.kind_and_name(label);
-        let without_name =
-            |cost, label| LabelledCost { cost, label, is_property: false, is_context: false, is_list_link: false };
+        let without_name = |cost, label| LabelledCost {
+            cost,
+            label,
+            is_property: false,
+            is_context: false,
+            is_shared: false,
+            is_list_link: false,
+        };
         match kind {
             ReferenceKind::Element => return without_name(ORDINARY_REFERENCE_COST, ELEMENT_LABEL),
             ReferenceKind::Hidden => return without_name(HIDDEN_REFERENCE_COST, SymbolTable::place_label(0)),
@@ -165,20 +176,29 @@ impl<'h> JavaScriptReferenceCosts<'h> {
             label,
             is_property,
             is_context: is_internal && text == "context",
+            is_shared: is_internal && text == "shared",
             is_list_link: is_property && LIST_LINK_NAMES.contains(&text.as_ref()),
         }
     }
 
-    /// What the context of a function costs besides.
-    fn cost_of_context(&self, function: NodeId) -> u8 {
-        // The engine's own functions (a promise's resolve) have no script and hide nothing.
-        self.kinds.script_file(function).map_or(0, |script| match owner_of_script(&script) {
-            CodeOwner::Application => 0,
-            _ if script.is_empty() => 0,
-            CodeOwner::Library => CONTEXT_OF_LIBRARY_COST,
-            CodeOwner::Runtime => CONTEXT_OF_RUNTIME_COST,
-        })
+    /// What the context of a function costs besides; all functions that share their code have the same.
+    fn cost_of_context(&mut self, function: NodeId, to: &[NodeId], labels: &[u32]) -> u8 {
+        let mut references = to.iter().zip(labels);
+        let shared = references.find(|&(_, &label)| self.cost_of_label(label).is_shared).map(|(&shared, _)| shared);
+        let cost = || cost_of_script(self.kinds, function);
+        shared.map_or_else(cost, |shared| *self.context_costs.entry(shared).or_insert_with(cost))
     }
+}
+
+/// What the context of a function of this script costs.
+fn cost_of_script(kinds: &dyn ReferenceKinds, function: NodeId) -> u8 {
+    // The engine's own functions (a promise's resolve) have no script and hide nothing.
+    kinds.script_file(function).map_or(0, |script| match owner_of_script(&script) {
+        CodeOwner::Application => 0,
+        _ if script.is_empty() => 0,
+        CodeOwner::Library => CONTEXT_OF_LIBRARY_COST,
+        CodeOwner::Runtime => CONTEXT_OF_RUNTIME_COST,
+    })
 }
 
 impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
@@ -195,19 +215,21 @@ impl ReferenceCosts for JavaScriptReferenceCosts<'_> {
         let is_dictionary = labels.len() > MAX_FIELD_PROPERTIES
             && self.plain_object_types.contains(type_id)
             && labels.iter().filter(|&&label| self.cost_of_label(label).is_property).count() > MAX_FIELD_PROPERTIES;
-        for (&to, &label) in to.iter().zip(&labels) {
-            let LabelledCost { mut cost, mut label, is_property, is_context, is_list_link } = self.cost_of_label(label);
-            let target = || self.graph.type_of(to);
-            if is_property && folds_same_type && cost == ORDINARY_REFERENCE_COST && target() == type_id {
+        for (&target, &label) in to.iter().zip(&labels) {
+            let LabelledCost { mut cost, mut label, is_property, is_context, is_list_link, .. } =
+                self.cost_of_label(label);
+            let type_of_target = || self.graph.type_of(target);
+            if is_property && folds_same_type && cost == ORDINARY_REFERENCE_COST && type_of_target() == type_id {
                 cost = 0;
             }
             if is_context && self.function_types.contains(type_id) {
-                cost += self.cost_of_context(from);
+                cost += self.cost_of_context(from, to, &labels);
             }
-            if self.global_objects.contains(to) {
+            if self.global_objects.contains(target) {
                 cost += INTO_GLOBAL_COST;
             }
-            if is_list_link && self.plain_object_types.contains(type_id) && self.plain_object_types.contains(target()) {
+            let is_plain = |type_id| self.plain_object_types.contains(type_id);
+            if is_list_link && is_plain(type_id) && is_plain(type_of_target()) {
                 label = LIST_LINK_LABEL;
             }
             if is_property && is_dictionary {
