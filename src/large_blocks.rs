@@ -1,12 +1,14 @@
-//! Allocations of 4 MiB and more, on large pages of Linux where it has them. What is freed is used again: a new page must be
-//! cleared, and in a virtual machine be had of its host, which took a fifth to a third of the time of `leaks`. No page of
-//! another large block is new while as much is free, so that large dumps take no more memory; what waits for a question gives all back.
+//! Allocations of 4 MiB and more, on large pages of Linux where it has them. Pages of what is freed are moved into what is
+//! allocated next: a new page must be cleared, and in a virtual machine be had of its host, which took a fifth to a third of the
+//! time of `leaks`. None is new while one is free, so that large dumps take no more memory; what waits for a question gives
+//! all back.
 #![allow(
     unsafe_code,
     reason = "an allocator, of memory that the system maps; `dominators` of V8 and XNA dumps takes a tenth to a fifth less time with it"
 )]
 
 use std::alloc::Layout;
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,85 +17,235 @@ use rustix::mm::{self, Advice, MapFlags, MremapFlags, ProtFlags};
 const MIN_LARGE_BYTES: usize = 4 << 20;
 /// The least page of all machines.
 const MAX_ALIGNMENT: usize = 4096;
+/// All blocks are of whole large pages: what is moved keeps them.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
 /// Smaller ones are given back: of small dumps what is allocated next is no large block, and would be new beside them.
 const MIN_KEPT_BYTES: usize = 16 << 20;
 /// More are given back.
 const MAX_FREE_BLOCKS: usize = 64;
+const MAX_SEAMS: usize = 1024;
 
-static FREE_BLOCKS: Mutex<FreeBlocks> =
-    Mutex::new(FreeBlocks { blocks: [Block { address: 0, bytes: 0 }; MAX_FREE_BLOCKS], count: 0 });
+static LARGE_BLOCKS: Mutex<LargeBlocks> = Mutex::new(LargeBlocks::new());
 
-/// Whole pages.
+/// Whole large pages.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     address: usize,
     bytes: usize,
 }
 
-/// Blocks that nobody has; their pages have been written to, for the most part.
+impl Block {
+    /// Of an allocation of so many bytes.
+    fn allocated(place: *mut u8, bytes: usize) -> Block {
+        Block { address: place.expose_provenance(), bytes: bytes.next_multiple_of(LARGE_PAGE_BYTES) }
+    }
+
+    fn end(self) -> usize {
+        self.address + self.bytes
+    }
+
+    fn place(self) -> *mut c_void {
+        ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    /// The part from so many bytes on, and what is before it.
+    fn split(self, bytes: usize) -> (Block, Block) {
+        (Block { bytes, ..self }, Block { address: self.address + bytes, bytes: self.bytes - bytes })
+    }
+}
+
+/// An allocator has no vectors.
 #[derive(Debug)]
-struct FreeBlocks {
-    blocks: [Block; MAX_FREE_BLOCKS],
+struct BoundedList<T, const MAX: usize> {
+    items: [T; MAX],
     count: usize,
 }
 
-impl FreeBlocks {
-    fn lock() -> MutexGuard<'static, Self> {
-        FREE_BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+impl<T: Copy, const MAX: usize> BoundedList<T, MAX> {
+    fn all(&self) -> &[T] {
+        &self.items[..self.count]
     }
 
-    /// The smallest that has so many bytes, cut to them; else the largest.
-    fn take(&mut self, bytes: usize) -> Option<Block> {
-        let rank = |at: &usize| match self.blocks[*at].bytes {
-            enough if enough >= bytes => (0, enough),
-            less => (1, usize::MAX - less),
-        };
-        let at = (0..self.count).min_by_key(rank)?;
-        let block = self.blocks[at];
-        let taken = Block { bytes: block.bytes.min(bytes), ..block };
-        self.blocks[at] = Block { address: block.address + taken.bytes, bytes: block.bytes - taken.bytes };
-        if block.bytes == taken.bytes {
-            self.count -= 1;
-            self.blocks[at] = self.blocks[self.count];
-        }
-        Some(taken)
+    fn room(&self) -> usize {
+        MAX - self.count
     }
 
-    /// Keeps a block; gives the smallest back where there are too many.
-    fn keep(&mut self, block: Block) {
-        if self.count == MAX_FREE_BLOCKS
-            && let Some(smallest) = self.blocks.iter_mut().min_by_key(|block| block.bytes)
-        {
-            let given_back = std::mem::replace(smallest, block);
-            return give_back(given_back);
-        }
-        self.blocks[self.count] = block;
+    fn push(&mut self, item: T) {
+        self.items[self.count] = item;
         self.count += 1;
     }
 
-    /// Gives so many bytes back to the system, as far as they are there.
-    fn give_back(&mut self, mut bytes: usize) {
-        while bytes > 0 && self.count > 0 {
-            let last = &mut self.blocks[self.count - 1];
-            let given_back = last.bytes.min(bytes);
-            last.bytes -= given_back;
-            let block = Block { address: last.address + last.bytes, bytes: given_back };
-            if last.bytes == 0 {
-                self.count -= 1;
-            }
-            bytes -= given_back;
-            give_back(block);
+    fn swap_remove(&mut self, at: usize) -> T {
+        self.count -= 1;
+        let last = self.items[self.count];
+        std::mem::replace(&mut self.items[at], last)
+    }
+}
+
+#[derive(Debug)]
+struct LargeBlocks {
+    /// What nobody has; the pages have been written to, for the most part. Each is one mapping.
+    free_blocks: BoundedList<Block, MAX_FREE_BLOCKS>,
+    /// Where within allocations one mapping ends and another begins: the system moves them one by one.
+    seams: BoundedList<usize, MAX_SEAMS>,
+}
+
+impl LargeBlocks {
+    const fn new() -> Self {
+        LargeBlocks {
+            free_blocks: BoundedList { items: [Block { address: 0, bytes: 0 }; MAX_FREE_BLOCKS], count: 0 },
+            seams: BoundedList { items: [0; MAX_SEAMS], count: 0 },
         }
     }
+
+    fn lock() -> MutexGuard<'static, Self> {
+        LARGE_BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// New pages. `None` where the system has no more.
+    fn map(&mut self, bytes: usize) -> Option<Block> {
+        let block = map_at(None, bytes);
+        if block.is_none() && self.give_back_free_blocks() { map_at(None, bytes) } else { block }
+    }
+
+    /// The first mapping of an allocation or of the rest of one.
+    fn first_mapping(&self, of: Block) -> Block {
+        let seams = self.seams.all().iter().copied();
+        let end = seams.filter(|&seam| of.address < seam && seam < of.end()).min();
+        Block { bytes: end.unwrap_or(of.end()) - of.address, ..of }
+    }
+
+    /// Removes the seams of an allocation, or of its end, which is moved or freed, and calls `take` with each of its mappings.
+    fn take_apart(&mut self, mut block: Block, mut take: impl FnMut(&mut Self, Block)) {
+        while block.bytes > 0 {
+            let (mapping, rest) = block.split(self.first_mapping(block).bytes);
+            if let Some(at) = self.seams.all().iter().position(|&seam| seam == mapping.address) {
+                self.seams.swap_remove(at);
+            }
+            take(self, mapping);
+            block = rest;
+        }
+    }
+
+    /// Moves pages to the start of what is left of a new allocation, and returns what is left then.
+    ///
+    /// # Safety
+    /// Nobody uses either.
+    unsafe fn move_pages(&mut self, from: Block, to: Block) -> Block {
+        let (place, rest) = to.split(from.bytes);
+        let can_move = self.seams.room() > 0;
+        let move_there = || unsafe {
+            // SAFETY: as the caller says; what is unmapped there is new.
+            mm::mremap_fixed(from.place(), from.bytes, from.bytes, MremapFlags::MAYMOVE, place.place())
+        };
+        if !can_move || move_there().is_err() {
+            // Not every system moves them, and what was mapped there may be no more.
+            if can_move && map_at(Some(place.place()), place.bytes).is_none() {
+                std::process::abort();
+            }
+            // SAFETY: both are mapped, and of one length.
+            unsafe { place.place().cast::<u8>().copy_from_nonoverlapping(from.place().cast(), from.bytes) };
+            give_back(from);
+        }
+        if can_move && rest.bytes > 0 {
+            self.seams.push(rest.address);
+        }
+        rest
+    }
+
+    /// Moves free pages to the start of what is left of a new allocation, as many as there are, and returns what is left then.
+    fn fill(&mut self, mut rest: Block) -> Block {
+        while rest.bytes > 0 && self.seams.room() > 0 {
+            let rank = |at: &usize| match self.free_blocks.all()[*at].bytes {
+                enough if enough >= rest.bytes => (0, enough),
+                less => (1, usize::MAX - less),
+            };
+            let Some(at) = (0..self.free_blocks.count).min_by_key(rank) else { return rest };
+            let block = self.free_blocks.swap_remove(at);
+            let (taken, unneeded) = block.split(block.bytes.min(rest.bytes));
+            if unneeded.bytes > 0 {
+                self.free_blocks.push(unneeded);
+            }
+            // SAFETY: the one was free, the other is new.
+            rest = unsafe { self.move_pages(taken, rest) };
+        }
+        rest
+    }
+
+    /// Keeps a mapping; gives the smallest back where there are too many.
+    fn keep(&mut self, mapping: Block) {
+        if self.free_blocks.room() == 0
+            && let Some(smallest) = (0..self.free_blocks.count).min_by_key(|&at| self.free_blocks.all()[at].bytes)
+        {
+            give_back(self.free_blocks.swap_remove(smallest));
+        }
+        self.free_blocks.push(mapping);
+    }
+
+    /// And the part of it that is new. `None` where the system has no more.
+    fn allocate(&mut self, bytes: usize) -> Option<(Block, Block)> {
+        let block = self.map(bytes.checked_next_multiple_of(LARGE_PAGE_BYTES)?)?;
+        Some((block, self.fill(block)))
+    }
+
+    /// # Safety
+    /// The block is allocated, and is not used afterwards unless `None` is returned.
+    unsafe fn resize(&mut self, old: Block, bytes: usize) -> Option<Block> {
+        let whole = bytes.checked_next_multiple_of(LARGE_PAGE_BYTES)?;
+        if whole <= old.bytes {
+            let (kept, unneeded) = old.split(whole);
+            // SAFETY: as the caller says.
+            unsafe { self.free(unneeded) };
+            return Some(kept);
+        }
+        let block = self.map(whole)?;
+        let mut rest = block;
+        self.take_apart(old, |blocks, mapping| {
+            // SAFETY: as the caller says.
+            rest = unsafe { blocks.move_pages(mapping, rest) };
+        });
+        self.fill(rest);
+        Some(block)
+    }
+
+    /// # Safety
+    /// The block is allocated, or the end of one that is, and is not used afterwards.
+    unsafe fn free(&mut self, block: Block) {
+        self.take_apart(block, |blocks, mapping| {
+            let used = if block.bytes < MIN_KEPT_BYTES { 0 } else { used_bytes(mapping) };
+            let (kept, unused) = mapping.split(used);
+            if unused.bytes > 0 {
+                give_back(unused);
+            }
+            if kept.bytes > 0 {
+                blocks.keep(kept);
+            }
+        });
+    }
+
+    /// True if there were any.
+    fn give_back_free_blocks(&mut self) -> bool {
+        self.free_blocks.all().iter().copied().for_each(give_back);
+        std::mem::take(&mut self.free_blocks.count) > 0
+    }
+}
+
+/// New pages, here if it is said where.
+fn map_at(place: Option<*mut c_void>, bytes: usize) -> Option<Block> {
+    let writable = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = if place.is_some() { MapFlags::PRIVATE | MapFlags::FIXED } else { MapFlags::PRIVATE };
+    // SAFETY: a mapping of its own, or in place of one that nobody uses. Systems without large pages refuse the advice.
+    let place = unsafe {
+        let place = mm::mmap_anonymous(place.unwrap_or(ptr::null_mut()), bytes, writable, flags).ok()?;
+        _ = mm::madvise(place, bytes, Advice::LinuxHugepage);
+        place
+    };
+    Some(Block { address: place.expose_provenance(), bytes })
 }
 
 fn give_back(block: Block) {
     // SAFETY: whole pages that nobody has.
-    _ = unsafe { mm::munmap(ptr::with_exposed_provenance_mut(block.address), block.bytes) };
-}
-
-fn whole_pages(bytes: usize) -> usize {
-    bytes.next_multiple_of(rustix::param::page_size())
+    _ = unsafe { mm::munmap(block.place(), block.bytes) };
 }
 
 /// Is an allocation made here? The others are the system's allocator's.
@@ -104,66 +256,37 @@ pub(crate) fn is_large(layout: Layout) -> bool {
 
 /// Null where the system has no more.
 pub(crate) fn allocate(bytes: usize, zeroed: bool) -> *mut u8 {
-    let whole = whole_pages(bytes);
-    let mut free = FreeBlocks::lock();
-    let block = free.take(whole);
-    free.give_back(whole - block.map_or(0, |block| block.bytes));
-    drop(free);
-    let Some(block) = block else { return map(whole) };
-    let place: *mut u8 = ptr::with_exposed_provenance_mut(block.address);
-    // SAFETY: `take` left the block to nobody else.
-    let place = unsafe { resize_mapping(place, block.bytes, whole) };
-    if place.is_null() {
-        give_back(block);
-        return map(whole);
-    }
+    let allocated = LargeBlocks::lock().allocate(bytes);
+    let Some((block, new)) = allocated else { return ptr::null_mut() };
     if zeroed {
         // SAFETY: within what was mapped; the rest is new.
-        unsafe { place.write_bytes(0, block.bytes) };
+        unsafe { block.place().cast::<u8>().write_bytes(0, block.bytes - new.bytes) };
     }
-    place
+    block.place().cast()
 }
 
 /// # Safety
 /// The allocation is one of `allocate` with so many bytes, and is not used afterwards unless null is returned.
 pub(crate) unsafe fn resize(place: *mut u8, old_bytes: usize, bytes: usize) -> *mut u8 {
-    let (old_whole, whole) = (whole_pages(old_bytes), whole_pages(bytes));
-    if whole > old_whole {
-        FreeBlocks::lock().give_back(whole - old_whole);
-    }
     // SAFETY: as the caller says.
-    let resized = unsafe { resize_mapping(place, old_whole, whole) };
-    if !resized.is_null() {
-        return resized;
-    }
-    // Where the system moves no mapping.
-    let copy = allocate(bytes, false);
-    if !copy.is_null() {
-        // SAFETY: both have as many bytes as the smaller, and are two allocations.
-        unsafe { copy.copy_from_nonoverlapping(place, old_bytes.min(bytes)) };
-        // SAFETY: as the caller says.
-        unsafe { free(place, old_bytes) };
-    }
-    copy
+    let resized = unsafe { LargeBlocks::lock().resize(Block::allocated(place, old_bytes), bytes) };
+    resized.map_or(ptr::null_mut(), |block| block.place().cast())
 }
 
 /// # Safety
 /// The allocation is one of `allocate` with so many bytes, and is not used afterwards.
 pub(crate) unsafe fn free(place: *mut u8, bytes: usize) {
-    let mut block = Block { address: place.expose_provenance(), bytes: whole_pages(bytes) };
-    let used = if block.bytes < MIN_KEPT_BYTES { 0 } else { used_bytes(block) };
-    let kept = if used < MIN_KEPT_BYTES { 0 } else { used };
-    if kept < block.bytes {
-        give_back(Block { address: block.address + kept, bytes: block.bytes - kept });
-        block.bytes = kept;
-    }
-    if kept > 0 {
-        FreeBlocks::lock().keep(block);
-    }
+    // SAFETY: as the caller says.
+    unsafe { LargeBlocks::lock().free(Block::allocated(place, bytes)) };
 }
 
-/// Bytes of a block until behind a page that is there and has none behind it; all where the last is there, or nobody says: what is written to
-/// from the start on, as a list is, ends there.
+/// Gives all back that is free. True if there was anything.
+pub(crate) fn give_back_free_blocks() -> bool {
+    LargeBlocks::lock().give_back_free_blocks()
+}
+
+/// Bytes of a mapping until behind a page that is there and has none behind it; all where the last is there, or nobody says:
+/// what is written to from the start on, as a list is, ends there.
 fn used_bytes(block: Block) -> usize {
     let page = rustix::param::page_size();
     let Ok(map) = rustix::fs::open(
@@ -189,83 +312,99 @@ fn used_bytes(block: Block) -> usize {
             false => most = middle,
         }
     }
-    least * page
-}
-
-/// Gives all back that is free. True if there was anything.
-pub(crate) fn give_back_free_blocks() -> bool {
-    let mut free = FreeBlocks::lock();
-    let had_some = free.count > 0;
-    free.give_back(usize::MAX);
-    had_some
-}
-
-/// New pages.
-fn map(whole: usize) -> *mut u8 {
-    let writable = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a mapping of its own. Systems without large pages refuse the advice.
-    unsafe {
-        let Ok(place) = mm::mmap_anonymous(ptr::null_mut(), whole, writable, MapFlags::PRIVATE) else {
-            return if give_back_free_blocks() { map(whole) } else { ptr::null_mut() };
-        };
-        _ = mm::madvise(place, whole, Advice::LinuxHugepage);
-        place.cast()
-    }
-}
-
-/// # Safety
-/// So many bytes are mapped there, and belong to the caller. Null, and nothing done, where the system has no more.
-unsafe fn resize_mapping(place: *mut u8, old_whole: usize, whole: usize) -> *mut u8 {
-    if old_whole == whole {
-        return place;
-    }
-    // SAFETY: as the caller says.
-    let resized = unsafe { mm::mremap(place.cast(), old_whole, whole, MremapFlags::MAYMOVE) };
-    resized.map_or(ptr::null_mut(), |place| {
-        place.expose_provenance();
-        place.cast()
-    })
+    (least * page).next_multiple_of(LARGE_PAGE_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const MIB: usize = 1 << 20;
 
+    impl LargeBlocks {
+        fn free_bytes(&self) -> usize {
+            self.free_blocks.all().iter().map(|block| block.bytes).sum()
+        }
+    }
+
+    /// Of an allocation the words of which one in each MiB is looked at.
+    fn words(block: Block) -> impl Iterator<Item = (usize, *mut usize)> {
+        (0..block.bytes / MIB).map(move |at| (at, ptr::with_exposed_provenance_mut(block.address + at * MIB)))
+    }
+
+    fn write(block: Block, value: usize) {
+        words(block).for_each(|(at, word)| unsafe { word.write(value + at) });
+    }
+
+    fn has(block: Block, value: usize) -> bool {
+        words(block).all(|(at, word)| unsafe { word.read() } == value + at)
+    }
+
     #[test]
-    fn blocks_keep_their_bytes_and_free_ones_are_used_again_but_not_beside_new_pages() {
-        let free_bytes = || {
-            let free = FreeBlocks::lock();
-            free.blocks[..free.count].iter().map(|block| block.bytes).sum::<usize>()
-        };
-        let fill = |place: *mut u8, bytes: usize| unsafe { place.write_bytes(7, bytes) };
-        let all_are = |place: *const u8, bytes: usize, value: u8| {
-            unsafe { std::slice::from_raw_parts(place, bytes) }.iter().all(|&byte| byte == value)
-        };
-        let first = allocate(32 * MIB, false);
-        fill(first, 32 * MIB);
-        let larger = unsafe { resize(first, 32 * MIB, 80 * MIB + 5) };
-        assert!(all_are(larger, 32 * MIB, 7));
+    fn none_is_new_while_one_is_free() {
+        let mut blocks = LargeBlocks::new();
+        let (first, _) = blocks.allocate(32 * MIB).unwrap();
+        write(first, 7);
+        let larger = unsafe { blocks.resize(first, 80 * MIB + 5) }.unwrap();
+        assert!(larger.bytes == 82 * MIB && has(Block { bytes: 32 * MIB, ..larger }, 7));
         // What was not written to is given back, where the system tells.
-        unsafe { free(larger, 80 * MIB + 5) };
-        let most = if std::fs::exists("/proc/self/pagemap").unwrap() { 48 * MIB } else { 84 * MIB };
-        assert!((32 * MIB..most).contains(&free_bytes()), "{}", free_bytes());
-        let more = free_bytes() - 32 * MIB;
-        FreeBlocks::lock().give_back(more);
-        let kept = free_bytes();
-        let zeroed = allocate(20 * MIB, true);
-        assert!(all_are(zeroed, 20 * MIB, 0) && free_bytes() == kept - 20 * MIB);
+        unsafe { blocks.free(larger) };
+        let told = std::fs::exists("/proc/self/pagemap").unwrap();
+        assert_eq!(blocks.free_bytes(), if told { 32 * MIB } else { 82 * MIB });
+        let (second, new) = blocks.allocate(blocks.free_bytes() - 12 * MIB).unwrap();
+        assert!(new.bytes == 0 && blocks.free_bytes() == 12 * MIB);
         // The rest becomes part of what is larger.
-        let other = allocate(36 * MIB, true);
-        assert!(all_are(other, 36 * MIB, 0) && free_bytes() == 0);
-        fill(other, 36 * MIB);
-        unsafe { free(other, 36 * MIB) };
-        // New pages only for what is given back.
-        let zeroed = unsafe { resize(zeroed, 20 * MIB, 44 * MIB) };
-        assert!(all_are(zeroed, 44 * MIB, 0) && free_bytes() == 12 * MIB);
-        let smaller = unsafe { resize(zeroed, 44 * MIB, 16 * MIB) };
-        unsafe { free(smaller, 16 * MIB) };
-        assert!(give_back_free_blocks() && free_bytes() == 0 && !give_back_free_blocks());
+        let (other, new) = blocks.allocate(36 * MIB).unwrap();
+        assert!(new.bytes == 24 * MIB && blocks.free_bytes() == 0);
+        write(other, 7);
+        unsafe { blocks.free(other) };
+        assert_eq!(blocks.free_bytes(), 36 * MIB);
+        let grown = unsafe { blocks.resize(second, second.bytes + 24 * MIB) }.unwrap();
+        assert_eq!(blocks.free_bytes(), 12 * MIB);
+        unsafe { blocks.resize(grown, grown.bytes - 28 * MIB) }.unwrap();
+        assert_eq!(blocks.free_bytes(), 40 * MIB);
+        unsafe { blocks.free(Block { bytes: grown.bytes - 28 * MIB, ..grown }) };
+        assert_eq!(blocks.seams.count, 0);
+        assert!(blocks.give_back_free_blocks() && blocks.free_bytes() == 0 && !blocks.give_back_free_blocks());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn blocks_keep_what_was_written_to_them(
+            steps in prop::collection::vec((any::<prop::sample::Index>(), 0..5u8, 9..20usize), 1..24),
+            other_seams in prop::sample::select(vec![0, MAX_SEAMS - 3, MAX_SEAMS]),
+        ) {
+            let mut blocks = LargeBlocks::new();
+            (0..other_seams).for_each(|_| blocks.seams.push(1));
+            let mut allocated: Vec<(Block, usize)> = Vec::new();
+            for (value, (at, kind, two_mib)) in steps.into_iter().enumerate() {
+                let (value, bytes) = (value << 32, two_mib * 2 * MIB);
+                if allocated.is_empty() || kind == 0 {
+                    let (block, _) = blocks.allocate(bytes).unwrap();
+                    write(block, value);
+                    allocated.push((block, value));
+                    continue;
+                }
+                let at = at.index(allocated.len());
+                let (block, old_value) = allocated[at];
+                if kind == 1 {
+                    unsafe { blocks.free(block) };
+                    allocated.swap_remove(at);
+                } else {
+                    let resized = unsafe { blocks.resize(block, bytes) }.unwrap();
+                    let kept = Block { bytes: bytes.min(block.bytes), ..resized };
+                    prop_assert!(has(kept, old_value));
+                    write(resized, value);
+                    allocated[at] = (resized, value);
+                }
+                prop_assert!(allocated.iter().all(|&(block, value)| has(block, value)));
+            }
+            allocated.iter().for_each(|&(block, _)| unsafe { blocks.free(block) });
+            prop_assert_eq!(blocks.seams.count, other_seams);
+            blocks.give_back_free_blocks();
+        }
     }
 }
