@@ -100,7 +100,9 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     if needed <= column.capacity() {
         return;
     }
-    let mut wanted = needed.max(2 * column.capacity());
+    // What is moved costs nothing; pages that were had for others may lie behind what is written to.
+    let is_moved = column.capacity() * size_of::<T>() >= OWN_MAPPING_BYTES;
+    let mut wanted = needed.max(column.capacity() + column.capacity() / if is_moved { 4 } else { 1 });
     if wanted * size_of::<T>() >= LARGE_BYTES {
         wanted = wanted.max(OWN_MAPPING_BYTES / size_of::<T>());
     }

@@ -314,6 +314,7 @@ fn splice_added_references(mut added: Vec<(NodeId, NodeId)>, counts: &mut ListLe
     }
     // From the back, so that every reference moves once and in place.
     let mut behind = references.len();
+    references.reserve_exact(added.len());
     references.resize(behind + added.len(), NodeId(0));
     for (before, (&(from, to), &end)) in added.iter().zip(&ends).enumerate().rev() {
         references.copy_within(end..behind, end + before + 1);

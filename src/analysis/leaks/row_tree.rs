@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::best_paths::{BestPaths, NO_ROW, ReferenceCosts, SearchMemory, StartObject};
 use super::type_role::{CodeOwner, TypeRole};
-use crate::graph::{HeapGraph, NodeId, TypeId, prefetch};
+use crate::graph::{HeapGraph, NodeId, TypeId, make_room, prefetch};
 use crate::parallel;
 
 /// The label of an element, an entry, a key: it names none in particular.
@@ -181,6 +181,7 @@ impl RowBuilder<'_> {
                 let found = self.by_key.find(&self.rows, key);
                 let row = found.unwrap_or(self.rows.len() as u32);
                 if found.is_none() {
+                    make_room(&mut self.rows, 1);
                     self.rows.push(MergedRow::new(key, type_id));
                     self.by_key.link(&mut self.rows, row);
                 }
