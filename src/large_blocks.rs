@@ -1,7 +1,6 @@
 //! Allocations of 4 MiB and more, on large pages of Linux where it has them. Pages of what is freed are moved into what is
 //! allocated next: a new page must be cleared, and in a virtual machine be had of its host, which took a fifth to a third of the
-//! time of `leaks`. None is new while one is free, so that large dumps take no more memory; what waits for a question gives
-//! all back.
+//! time of `leaks`. What waits for a question gives all back that is free.
 #![allow(
     unsafe_code,
     reason = "an allocator, of memory that the system maps; `dominators` of V8 and XNA dumps takes a tenth to a fifth less time with it"
@@ -17,15 +16,19 @@ use rustix::mm::{self, Advice, MapFlags, MremapFlags, ProtFlags};
 const MIN_LARGE_BYTES: usize = 4 << 20;
 /// The least page of all machines.
 const MAX_ALIGNMENT: usize = 4096;
-/// All blocks begin with a large page, and what is moved behind them is such: it stays one.
+/// A large page of x86-64, and of arm64 with pages of 4 KiB. Free blocks begin and end with one: what is moved stays one.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
-/// Smaller ones are given back where free ones would be more than this part of what is allocated: of small dumps what is
-/// allocated next is no large block, and would be new beside them.
+/// Blocks of this size are kept when they are freed.
 const MIN_KEPT_BYTES: usize = 16 << 20;
+/// Smaller ones are kept while all that is free is at most this part of what is allocated: of small dumps what is allocated
+/// next is no large block, and would be new beside them.
 const ALLOCATED_PER_FREE: usize = 64;
-/// More are given back.
+/// When so many are free, the smallest is given back.
 const MAX_FREE_BLOCKS: usize = 64;
+/// When there are so many, contents are copied.
 const MAX_SEAMS: usize = 1024;
+/// The rest is for what grows.
+const MIN_SEAM_ROOM: usize = MAX_SEAMS / 2;
 
 static LARGE_BLOCKS: Mutex<LargeBlocks> = Mutex::new(LargeBlocks::new());
 
@@ -62,7 +65,7 @@ impl Block {
     }
 }
 
-/// An allocator has no vectors.
+/// A list of fixed capacity: an allocator cannot allocate.
 #[derive(Debug)]
 struct BoundedList<T, const MAX: usize> {
     items: [T; MAX],
@@ -92,7 +95,7 @@ impl<T: Copy, const MAX: usize> BoundedList<T, MAX> {
 
 #[derive(Debug)]
 struct LargeBlocks {
-    /// What nobody has: large pages, which have been written to, for the most part. Each is one mapping.
+    /// Whole large pages that are free, most of them written to. Each is one mapping.
     free_blocks: BoundedList<Block, MAX_FREE_BLOCKS>,
     /// Where within allocations one mapping ends and another begins: the system moves them one by one.
     seams: BoundedList<usize, MAX_SEAMS>,
@@ -112,33 +115,33 @@ impl LargeBlocks {
         LARGE_BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn free_bytes(&self) -> usize {
+        self.free_blocks.all().iter().map(|block| block.bytes).sum()
+    }
+
     /// New pages. `None` where the system has no more.
     fn map(&mut self, bytes: usize) -> Option<Block> {
         // The system has such begin with a large page.
         let large_pages = bytes.checked_next_multiple_of(LARGE_PAGE_BYTES)?;
-        let block = map_at(None, large_pages);
-        let block = if block.is_none() && self.give_back_free_blocks() { map_at(None, large_pages) } else { block };
-        let (block, unneeded) = block?.split(bytes);
+        let once_more = |blocks: &mut Self| blocks.give_back_free_blocks().then(|| map_at(None, large_pages)).flatten();
+        let (block, unneeded) = map_at(None, large_pages).or_else(|| once_more(self))?.split(bytes);
         give_back(unneeded);
         self.allocated_bytes += bytes;
         Some(block)
     }
 
-    /// The first mapping of an allocation or of the rest of one.
-    fn first_mapping(&self, of: Block) -> Block {
-        let seams = self.seams.all().iter().copied();
-        let end = seams.filter(|&seam| of.address < seam && seam < of.end()).min();
-        Block { bytes: end.unwrap_or(of.end()) - of.address, ..of }
-    }
-
-    /// Removes the seams of an allocation, or of its end, which is moved or freed, and calls `take` with each of its mappings.
+    /// Calls `take` with each mapping of an allocation, or of its end, which is moved or freed. The seam behind one is taken out
+    /// before, so that there is room for that of the place where it goes.
     fn take_apart(&mut self, mut block: Block, mut take: impl FnMut(&mut Self, Block)) {
         while block.bytes > 0 {
-            let (mapping, rest) = block.split(self.first_mapping(block).bytes);
-            if let Some(at) = self.seams.all().iter().position(|&seam| seam == mapping.address) {
-                self.seams.swap_remove(at);
+            let (seams, within) = (self.seams.all(), block.address..block.end());
+            let next = (0..seams.len()).filter(|&at| within.contains(&seams[at])).min_by_key(|&at| seams[at]);
+            let end = next.map_or(block.end(), |at| self.seams.swap_remove(at));
+            let (mapping, rest) = block.split(end - block.address);
+            // A seam is where the end of an allocation begins.
+            if mapping.bytes > 0 {
+                take(self, mapping);
             }
-            take(self, mapping);
             block = rest;
         }
     }
@@ -146,7 +149,7 @@ impl LargeBlocks {
     /// Moves pages to the start of what is left of a new allocation, and returns what is left then.
     ///
     /// # Safety
-    /// Nobody uses either.
+    /// Nobody uses either; the pages are one mapping, and no more than there is place for.
     unsafe fn move_pages(&mut self, from: Block, to: Block) -> Block {
         let (place, rest) = to.split(from.bytes);
         let can_move = self.seams.room() > 0;
@@ -172,21 +175,22 @@ impl LargeBlocks {
     /// Moves free pages to the start of what is left of a new allocation, as many as there are, and returns what is left then.
     fn fill(&mut self, mut rest: Block) -> Block {
         let (before, large_pages) = rest.split_at_large_page();
-        if self.free_blocks.count == 0 || self.seams.room() == 0 || large_pages.bytes < LARGE_PAGE_BYTES {
+        if self.free_blocks.count == 0 || self.seams.room() < MIN_SEAM_ROOM || large_pages.bytes < LARGE_PAGE_BYTES {
             return rest;
         }
         if before.bytes > 0 {
             self.seams.push(large_pages.address);
         }
         rest = large_pages;
-        while rest.bytes >= LARGE_PAGE_BYTES && self.seams.room() > 0 {
-            let rank = |at: &usize| match self.free_blocks.all()[*at].bytes {
-                enough if enough >= rest.bytes => (0, enough),
-                less => (1, usize::MAX - less),
+        while rest.bytes >= LARGE_PAGE_BYTES && self.seams.room() >= MIN_SEAM_ROOM {
+            // The smallest that is enough, else the largest.
+            let rank = |&at: &usize| {
+                let bytes = self.free_blocks.all()[at].bytes;
+                (bytes < rest.bytes, bytes.abs_diff(rest.bytes))
             };
-            let Some(at) = (0..self.free_blocks.count).min_by_key(rank) else { return rest };
+            let Some(at) = (0..self.free_blocks.count).min_by_key(rank) else { break };
             let block = self.free_blocks.swap_remove(at);
-            let (taken, unneeded) = block.split(rest.bytes / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES);
+            let (taken, unneeded) = block.split(whole_large_pages(rest.bytes));
             if unneeded.bytes > 0 {
                 self.free_blocks.push(unneeded);
             }
@@ -196,7 +200,7 @@ impl LargeBlocks {
         rest
     }
 
-    /// Keeps a mapping; gives the smallest back where there are too many.
+    /// Keeps a mapping; gives the smallest back where there is no room.
     fn keep(&mut self, mapping: Block) {
         if self.free_blocks.room() == 0
             && let Some(smallest) = (0..self.free_blocks.count).min_by_key(|&at| self.free_blocks.all()[at].bytes)
@@ -206,7 +210,7 @@ impl LargeBlocks {
         self.free_blocks.push(mapping);
     }
 
-    /// And the part of it that is new. `None` where the system has no more.
+    /// The block, and the end of it that is new and zero. `None` where the system has no more.
     fn allocate(&mut self, bytes: usize) -> Option<(Block, Block)> {
         let block = self.map(bytes.checked_next_multiple_of(page_bytes())?)?;
         Some((block, self.fill(block)))
@@ -222,7 +226,13 @@ impl LargeBlocks {
             unsafe { self.free(unneeded) };
             return Some(kept);
         }
-        let block = self.map(whole)?;
+        let Some(block) = self.map(whole) else {
+            // What is one mapping the system makes larger without room for both.
+            // SAFETY: as the caller says.
+            let place = unsafe { mm::mremap(old.place(), old.bytes, whole, MremapFlags::MAYMOVE) }.ok()?;
+            self.allocated_bytes += whole - old.bytes;
+            return Some(Block { address: place.expose_provenance(), bytes: whole });
+        };
         self.allocated_bytes -= old.bytes;
         let mut rest = block;
         self.take_apart(old, |blocks, mapping| {
@@ -237,12 +247,12 @@ impl LargeBlocks {
     /// The block is allocated, or the end of one that is, and is not used afterwards.
     unsafe fn free(&mut self, block: Block) {
         self.allocated_bytes -= block.bytes;
-        let free: usize = self.free_blocks.all().iter().map(|block| block.bytes).sum();
-        let is_kept = block.bytes >= MIN_KEPT_BYTES || free + block.bytes <= self.allocated_bytes / ALLOCATED_PER_FREE;
+        let is_kept = block.bytes >= MIN_KEPT_BYTES
+            || self.free_bytes() + block.bytes <= self.allocated_bytes / ALLOCATED_PER_FREE;
         self.take_apart(block, |blocks, mapping| {
             let used = if is_kept { used_bytes(mapping) } else { 0 };
             let (before, large_pages) = mapping.split(used).0.split_at_large_page();
-            let (kept, _) = large_pages.split(large_pages.bytes / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES);
+            let (kept, _) = large_pages.split(whole_large_pages(large_pages.bytes));
             give_back(before);
             give_back(mapping.split(before.bytes + kept.bytes).1);
             if kept.bytes > 0 {
@@ -256,6 +266,10 @@ impl LargeBlocks {
         self.free_blocks.all().iter().copied().for_each(give_back);
         std::mem::take(&mut self.free_blocks.count) > 0
     }
+}
+
+fn whole_large_pages(bytes: usize) -> usize {
+    bytes / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES
 }
 
 fn page_bytes() -> usize {
@@ -319,7 +333,7 @@ pub(crate) fn give_back_free_blocks() -> bool {
 }
 
 /// Bytes of a mapping until behind a page that is there and has none behind it; all where the last is there, or nobody says:
-/// what is written to from the start on, as a list is, ends there.
+/// what is written to from the start on, as a list is, ends there. Up to a large page, which may end behind the mapping.
 fn used_bytes(block: Block) -> usize {
     let page = page_bytes();
     let Ok(map) = rustix::fs::open(
@@ -355,12 +369,6 @@ mod tests {
     use super::*;
 
     const MIB: usize = 1 << 20;
-
-    impl LargeBlocks {
-        fn free_bytes(&self) -> usize {
-            self.free_blocks.all().iter().map(|block| block.bytes).sum()
-        }
-    }
 
     /// A word of each page.
     fn words(block: Block) -> impl Iterator<Item = (usize, *mut usize)> {
@@ -409,7 +417,7 @@ mod tests {
         #[test]
         fn blocks_keep_what_was_written_to_them(
             steps in prop::collection::vec((any::<prop::sample::Index>(), 0..5u8, 18..40usize), 1..24),
-            other_seams in prop::sample::select(vec![0, MAX_SEAMS - 3, MAX_SEAMS]),
+            other_seams in prop::sample::select(vec![0, MIN_SEAM_ROOM - 3, MAX_SEAMS - 3, MAX_SEAMS]),
         ) {
             let mut blocks = LargeBlocks::new();
             (0..other_seams).for_each(|_| blocks.seams.push(1));
@@ -417,7 +425,9 @@ mod tests {
             for (value, (at, kind, mib)) in steps.into_iter().enumerate() {
                 let (value, bytes) = (value << 32, mib * MIB + 5);
                 if allocated.is_empty() || kind == 0 {
-                    let (block, _) = blocks.allocate(bytes).unwrap();
+                    let (block, new) = blocks.allocate(bytes).unwrap();
+                    let is_zero = words(new).all(|(_, word)| unsafe { word.read() } == 0);
+                    prop_assert!(is_zero);
                     write(block, value);
                     allocated.push((block, value));
                     continue;
@@ -435,6 +445,13 @@ mod tests {
                     allocated[at] = (resized, value);
                 }
                 prop_assert!(allocated.iter().all(|&(block, value)| has(block, value)));
+                // Where the system has a mapping begin within an allocation is a seam.
+                let mappings = std::fs::read_to_string("/proc/self/maps").unwrap();
+                for start in mappings.lines().map(|line| usize::from_str_radix(line.split('-').next().unwrap(), 16)) {
+                    let start = start.unwrap();
+                    let is_within = |&(block, _): &(Block, usize)| block.address < start && start < block.end();
+                    prop_assert!(!allocated.iter().any(is_within) || blocks.seams.all().contains(&start));
+                }
             }
             allocated.iter().for_each(|&(block, _)| unsafe { blocks.free(block) });
             prop_assert_eq!(blocks.seams.count, other_seams);

@@ -90,7 +90,7 @@ impl Drop for MemoryShare {
 
 /// Makes room for `more` values at the end of a column that may become large. Such a one gets pages of its own early:
 /// the system then moves it as a whole when it grows, where an allocator would copy it and keep the old place for
-/// itself. Pages that are not written to cost nothing.
+/// itself.
 pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     /// Values in smaller columns are copied faster than pages are asked for.
     const LARGE_BYTES: usize = 1 << 20;
@@ -100,8 +100,8 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     if needed <= column.capacity() {
         return;
     }
-    // What is moved costs nothing; pages that were had for others may lie behind what is written to.
-    let is_moved = column.capacity() * size_of::<T>() >= OWN_MAPPING_BYTES;
+    // Unused room may have pages that were free; where nothing is moved, what grows is copied.
+    let is_moved = cfg!(target_os = "linux") && column.capacity() >= OWN_MAPPING_BYTES / size_of::<T>().max(1);
     let mut wanted = needed.max(column.capacity() + column.capacity() / if is_moved { 4 } else { 1 });
     if wanted * size_of::<T>() >= LARGE_BYTES {
         wanted = wanted.max(OWN_MAPPING_BYTES / size_of::<T>());

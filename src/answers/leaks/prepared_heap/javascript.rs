@@ -58,7 +58,7 @@ const ENGINE_REFERENCE_NAMES: [&str; 20] = [
 ];
 
 /// Cost and label of the references of one kind and name, and whether they are properties or contexts of functions.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct LabelledCost {
     cost: u8,
     label: u32,
@@ -76,7 +76,7 @@ pub(super) struct JavaScriptReferenceCosts<'h> {
     /// By small label, as far as they were met.
     costs_by_small_label: Vec<Option<LabelledCost>>,
     costs_by_large_label: FxHashMap<u32, LabelledCost>,
-    /// By what functions share: what their contexts cost.
+    /// By the code that functions share: what their contexts cost.
     context_costs: FxHashMap<NodeId, u8>,
     symbol_table: &'h mut SymbolTable,
     function_types: TypeSet,
@@ -142,14 +142,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
     fn new_cost_of_label(&mut self, label: u32) -> LabelledCost {
         let (kinds, names) = (self.kinds, &mut *self.symbol_table);
         let (kind, name) = kinds.kind_and_name(label);
-        let without_name = |cost, label| LabelledCost {
-            cost,
-            label,
-            is_property: false,
-            is_context: false,
-            is_shared: false,
-            is_list_link: false,
-        };
+        let without_name = |cost, label| LabelledCost { cost, label, ..LabelledCost::default() };
         match kind {
             ReferenceKind::Element => return without_name(ORDINARY_REFERENCE_COST, ELEMENT_LABEL),
             ReferenceKind::Hidden => return without_name(HIDDEN_REFERENCE_COST, SymbolTable::place_label(0)),
@@ -184,7 +177,7 @@ impl<'h> JavaScriptReferenceCosts<'h> {
     /// What the context of a function costs besides; all functions that share their code have the same.
     fn cost_of_context(&mut self, function: NodeId, to: &[NodeId], labels: &[u32]) -> u8 {
         let mut references = to.iter().zip(labels);
-        let shared = references.find(|&(_, &label)| self.cost_of_label(label).is_shared).map(|(&shared, _)| shared);
+        let shared = references.find_map(|(&to, &label)| self.cost_of_label(label).is_shared.then_some(to));
         let cost = || cost_of_script(self.kinds, function);
         shared.map_or_else(cost, |shared| *self.context_costs.entry(shared).or_insert_with(cost))
     }
