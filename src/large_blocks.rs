@@ -11,6 +11,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use arrayvec::ArrayVec;
 use rustix::mm::{self, Advice, MapFlags, MremapFlags, ProtFlags};
 
 const MIN_LARGE_BYTES: usize = 4 << 20;
@@ -65,50 +66,19 @@ impl Block {
     }
 }
 
-/// A list of fixed capacity: an allocator cannot allocate.
-#[derive(Debug)]
-struct BoundedList<T, const MAX: usize> {
-    items: [T; MAX],
-    count: usize,
-}
-
-impl<T: Copy, const MAX: usize> BoundedList<T, MAX> {
-    fn all(&self) -> &[T] {
-        &self.items[..self.count]
-    }
-
-    fn room(&self) -> usize {
-        MAX - self.count
-    }
-
-    fn push(&mut self, item: T) {
-        self.items[self.count] = item;
-        self.count += 1;
-    }
-
-    fn swap_remove(&mut self, at: usize) -> T {
-        self.count -= 1;
-        let last = self.items[self.count];
-        std::mem::replace(&mut self.items[at], last)
-    }
-}
-
+/// An allocator cannot allocate: the lists are of fixed capacity.
 #[derive(Debug)]
 struct LargeBlocks {
     /// Whole large pages that are free, most of them written to. Each is one mapping.
-    free_blocks: BoundedList<Block, MAX_FREE_BLOCKS>,
+    free_blocks: ArrayVec<Block, MAX_FREE_BLOCKS>,
     /// Where within allocations one mapping ends and another begins: the system moves them one by one.
-    seams: BoundedList<usize, MAX_SEAMS>,
+    seams: ArrayVec<usize, MAX_SEAMS>,
     allocated_bytes: usize,
 }
 
 impl LargeBlocks {
     const fn new() -> Self {
-        LargeBlocks {
-            free_blocks: BoundedList { items: [Block { address: 0, bytes: 0 }; MAX_FREE_BLOCKS], count: 0 },
-            seams: BoundedList { items: [0; MAX_SEAMS], count: 0 },
-            allocated_bytes: 0,
-        }
+        LargeBlocks { free_blocks: ArrayVec::new_const(), seams: ArrayVec::new_const(), allocated_bytes: 0 }
     }
 
     fn lock() -> MutexGuard<'static, Self> {
@@ -116,7 +86,7 @@ impl LargeBlocks {
     }
 
     fn free_bytes(&self) -> usize {
-        self.free_blocks.all().iter().map(|block| block.bytes).sum()
+        self.free_blocks.iter().map(|block| block.bytes).sum()
     }
 
     /// New pages. `None` where the system has no more.
@@ -134,7 +104,7 @@ impl LargeBlocks {
     /// before, so that there is room for that of the place where it goes.
     fn take_apart(&mut self, mut block: Block, mut take: impl FnMut(&mut Self, Block)) {
         while block.bytes > 0 {
-            let (seams, within) = (self.seams.all(), block.address..block.end());
+            let (seams, within) = (&self.seams, block.address..block.end());
             let next = (0..seams.len()).filter(|&at| within.contains(&seams[at])).min_by_key(|&at| seams[at]);
             let end = next.map_or(block.end(), |at| self.seams.swap_remove(at));
             let (mapping, rest) = block.split(end - block.address);
@@ -152,7 +122,7 @@ impl LargeBlocks {
     /// Nobody uses either; the pages are one mapping, and no more than there is place for.
     unsafe fn move_pages(&mut self, from: Block, to: Block) -> Block {
         let (place, rest) = to.split(from.bytes);
-        let can_move = self.seams.room() > 0;
+        let can_move = self.seams.remaining_capacity() > 0;
         let move_there = || unsafe {
             // SAFETY: as the caller says; what is unmapped there is new.
             mm::mremap_fixed(from.place(), from.bytes, from.bytes, MremapFlags::MAYMOVE, place.place())
@@ -175,22 +145,25 @@ impl LargeBlocks {
     /// Moves free pages to the start of what is left of a new allocation, as many as there are, and returns what is left then.
     fn fill(&mut self, mut rest: Block) -> Block {
         let (before, large_pages) = rest.split_at_large_page();
-        if self.free_blocks.count == 0 || self.seams.room() < MIN_SEAM_ROOM || large_pages.bytes < LARGE_PAGE_BYTES {
+        if self.free_blocks.is_empty()
+            || self.seams.remaining_capacity() < MIN_SEAM_ROOM
+            || large_pages.bytes < LARGE_PAGE_BYTES
+        {
             return rest;
         }
         if before.bytes > 0 {
             self.seams.push(large_pages.address);
         }
         rest = large_pages;
-        while rest.bytes >= LARGE_PAGE_BYTES && self.seams.room() >= MIN_SEAM_ROOM {
+        while rest.bytes >= LARGE_PAGE_BYTES && self.seams.remaining_capacity() >= MIN_SEAM_ROOM {
+            let wanted = whole_large_pages(rest.bytes);
             // The smallest that is enough, else the largest.
             let rank = |&at: &usize| {
-                let bytes = self.free_blocks.all()[at].bytes;
-                (bytes < rest.bytes, bytes.abs_diff(rest.bytes))
+                let bytes = self.free_blocks[at].bytes;
+                (bytes < wanted, bytes.abs_diff(wanted))
             };
-            let Some(at) = (0..self.free_blocks.count).min_by_key(rank) else { break };
-            let block = self.free_blocks.swap_remove(at);
-            let (taken, unneeded) = block.split(whole_large_pages(rest.bytes));
+            let Some(at) = (0..self.free_blocks.len()).min_by_key(rank) else { break };
+            let (taken, unneeded) = self.free_blocks.swap_remove(at).split(wanted);
             if unneeded.bytes > 0 {
                 self.free_blocks.push(unneeded);
             }
@@ -202,8 +175,8 @@ impl LargeBlocks {
 
     /// Keeps a mapping; gives the smallest back where there is no room.
     fn keep(&mut self, mapping: Block) {
-        if self.free_blocks.room() == 0
-            && let Some(smallest) = (0..self.free_blocks.count).min_by_key(|&at| self.free_blocks.all()[at].bytes)
+        if self.free_blocks.is_full()
+            && let Some(smallest) = (0..self.free_blocks.len()).min_by_key(|&at| self.free_blocks[at].bytes)
         {
             give_back(self.free_blocks.swap_remove(smallest));
         }
@@ -263,8 +236,9 @@ impl LargeBlocks {
 
     /// True if there were any.
     fn give_back_free_blocks(&mut self) -> bool {
-        self.free_blocks.all().iter().copied().for_each(give_back);
-        std::mem::take(&mut self.free_blocks.count) > 0
+        let had_some = !self.free_blocks.is_empty();
+        self.free_blocks.drain(..).for_each(give_back);
+        had_some
     }
 }
 
@@ -408,7 +382,7 @@ mod tests {
         unsafe { blocks.resize(grown, grown.bytes - 28 * MIB) }.unwrap();
         assert_eq!(blocks.free_bytes(), 40 * MIB);
         unsafe { blocks.free(Block { bytes: grown.bytes - 28 * MIB, ..grown }) };
-        assert_eq!(blocks.seams.count, 0);
+        assert_eq!(blocks.seams.len(), 0);
         assert!(blocks.give_back_free_blocks() && blocks.free_bytes() == 0 && !blocks.give_back_free_blocks());
     }
 
@@ -450,11 +424,11 @@ mod tests {
                 for start in mappings.lines().map(|line| usize::from_str_radix(line.split('-').next().unwrap(), 16)) {
                     let start = start.unwrap();
                     let is_within = |&(block, _): &(Block, usize)| block.address < start && start < block.end();
-                    prop_assert!(!allocated.iter().any(is_within) || blocks.seams.all().contains(&start));
+                    prop_assert!(!allocated.iter().any(is_within) || blocks.seams.contains(&start));
                 }
             }
             allocated.iter().for_each(|&(block, _)| unsafe { blocks.free(block) });
-            prop_assert_eq!(blocks.seams.count, other_seams);
+            prop_assert_eq!(blocks.seams.len(), other_seams);
             blocks.give_back_free_blocks();
         }
     }
