@@ -148,9 +148,10 @@ const ALLOWED: [(&str, &[&str], &[&str]); 23] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 37] = [
+const OUTSIDE: [&str; 38] = [
     "anstyle_query",
     "anyhow",
+    "arrayvec",
     "base64",
     "bytemuck",
     "bytes",
